@@ -1,0 +1,97 @@
+/**
+ * Settings of an experiment: plain types, so that workflow code can use them without zod. `schemas/experiment.ts` parses
+ * them and gives the paper's numbers as defaults.
+ */
+import type { AdvantageSettings } from "./advantage.ts";
+import type { LearnabilityBand } from "./learnability.ts";
+import type { LossSettings } from "./loss.ts";
+import type { RewardSettings } from "./reward.ts";
+import type { GeneratorName, StatementLevel } from "./task.ts";
+import type { Sampling } from "./trajectory.ts";
+
+export interface RolloutLimits {
+  readonly maxContextTokens: number;
+  readonly maxTurns: number;
+  readonly maxTokensPerTurn: number;
+  /** Sum of turn and tool seconds; null = none. Never part of a deterministic run's outcome when generous. */
+  readonly maxSeconds: number | null;
+}
+
+export interface TaskSetSettings {
+  /** Environment names the set's tasks come from. */
+  readonly environments: readonly string[];
+  /** `held-out` functions are never trained on; `train` functions are those of the pools. */
+  readonly functions: "held-out" | "train" | "all";
+  readonly tasks: number;
+  readonly samplesPerTask: number;
+}
+
+export interface ExperimentSettings {
+  readonly seed: number;
+  readonly iterations: number;
+  readonly policy: {
+    readonly kind: "nano" | "openai";
+    /** Base URL of an OpenAI-compatible server; null = the stack's own policy server. */
+    readonly baseUrl: string | null;
+    readonly model: string | null;
+    /** Name of the environment variable that holds the API key. */
+    readonly apiKeyEnv: string | null;
+  };
+  readonly environments: { readonly train: readonly string[] };
+  readonly synthesis: {
+    readonly poolTasks: number;
+    readonly maxCandidates: number;
+    readonly mix: Readonly<Record<GeneratorName, number>>;
+    readonly startLevel: StatementLevel;
+    readonly minLevel: StatementLevel;
+    readonly maxLevel: StatementLevel;
+    readonly stabilityRuns: number;
+    /** Share of functions kept from training, chosen by hash: the held-out functions. */
+    readonly heldOutShare: number;
+    readonly perFunctionCap: number;
+  };
+  readonly filter: {
+    readonly enabled: boolean;
+    readonly probes: number;
+    readonly band: LearnabilityBand;
+    readonly maxRefinements: number;
+    readonly probesAsGroups: boolean;
+  };
+  readonly rollout: { readonly limits: RolloutLimits; readonly sampling: Sampling };
+  readonly reward: RewardSettings;
+  readonly climb: {
+    readonly updates: number;
+    readonly tasksPerBatch: number;
+    readonly groupSize: number;
+    readonly maxLag: number;
+  };
+  readonly advantage: AdvantageSettings;
+  readonly loss: LossSettings;
+  readonly optimizer: {
+    readonly learningRate: number;
+    readonly beta1: number;
+    readonly beta2: number;
+    readonly epsilon: number;
+    readonly weightDecay: number;
+    readonly clipNorm: number;
+  };
+  readonly selection: { readonly everyUpdates: number; readonly set: TaskSetSettings };
+  readonly evaluation: {
+    readonly sets: Readonly<Record<string, TaskSetSettings>>;
+    readonly sampling: Sampling;
+    readonly greedy: boolean;
+    /** Seed of the held-out task sets: fixed, apart from `seed`, so that every run is measured on the same tasks. */
+    readonly seed: number;
+    readonly grading: "cold" | "warm";
+  };
+  readonly sandbox: {
+    readonly runtime: "process";
+    readonly memoryMb: number;
+    readonly processes: number;
+    /** Re-use a command's result for the same environment, tree and command. */
+    readonly reuseCommands: boolean;
+  };
+  readonly grading: { readonly mode: "cold" | "warm"; readonly reuse: boolean };
+  readonly concurrency: { readonly calibrations: number; readonly groups: number };
+  readonly limits: { readonly infrastructureRetries: number };
+}

@@ -1,0 +1,110 @@
+/** What a task is: a repository snapshot, a statement, a gold patch and hidden grading tests (paper §2). */
+
+/** The paper's five exclusive task types. */
+export type TaskType = "bug" | "feature" | "refactor" | "migration" | "performance";
+
+export type GeneratorName = "mutation" | "combination" | "removal";
+
+/** One change to one file of a repository tree. Paths are relative to its root, with `/`. */
+export type FileChange =
+  | {
+      readonly kind: "write";
+      readonly path: string;
+      readonly content: string;
+      readonly encoding: "utf8" | "base64";
+      readonly executable?: boolean;
+    }
+  | { readonly kind: "symlink"; readonly path: string; readonly target: string }
+  | { readonly kind: "delete"; readonly path: string };
+
+/** A test's status, by its name in the environment's test report. `xfail` and `skipped` never count as passed. */
+export type TestStatus = "passed" | "failed" | "skipped" | "xfail";
+export type StatusMap = Readonly<Record<string, TestStatus>>;
+
+/** A few lines an agent can run, as a bug report carries them: what they print, and what they should print. */
+export interface Reproduction {
+  /** JavaScript for `node -e`, using the package through `require("/repo")`-independent relative requires. */
+  readonly code: string;
+  /** The exact Bash command the statement quotes; run in the repository's root. */
+  readonly command: string;
+  /** First line(s) printed on the task's base tree. */
+  readonly actual: string;
+  /** What the same command prints once the task is solved. */
+  readonly expected: string;
+  /** Name of the failing assertion it was taken from. */
+  readonly assertion: string;
+}
+
+/** What the statement writer may say, most specific last. Never all of it: see `StatementLevel`. */
+export interface TaskFacts {
+  /** Site(s) of the change, in the order made. A combination has two. */
+  readonly sites: readonly {
+    readonly file: string;
+    readonly functionName: string;
+    readonly line: number;
+    readonly operator: string;
+  }[];
+  readonly reproduction: Reproduction | null;
+}
+
+export interface Task {
+  /** `t` + 16 hex digits of the hash of everything below but `facts`. */
+  readonly id: string;
+  /** Key of the prepared environment the task lives in. */
+  readonly environment: string;
+  readonly type: TaskType;
+  readonly generator: GeneratorName;
+  /** Environment snapshot -> base tree, the tree the agent starts from (hidden files are removed besides). */
+  readonly base: readonly FileChange[];
+  /** Base tree -> solved tree. Never shown to the policy. */
+  readonly gold: readonly FileChange[];
+  /** Test files absent from the agent's tree; they are mounted only in the fresh grading sandbox. */
+  readonly hiddenFiles: readonly string[];
+  readonly failToPass: readonly string[];
+  readonly passToPass: readonly string[];
+  /** `<package>#<file>#<function>` of each site: the unit by which held-out tasks are split. */
+  readonly functions: readonly string[];
+  readonly facts: TaskFacts;
+}
+
+/**
+ * How much a statement gives away: 0 the symptom alone; 1 adds a runnable reproduction; 2 adds the function's name;
+ * 3 adds the file, the line and the kind of mistake.
+ */
+export type StatementLevel = 0 | 1 | 2 | 3;
+
+export interface Statement {
+  readonly taskId: string;
+  readonly level: StatementLevel;
+  readonly text: string;
+  /** sha256 of `text`, hex. */
+  readonly hash: string;
+}
+
+/** The rule of grading that decided a verdict (tasks-and-grading: six steps, one rule for every format). */
+export type VerdictRule =
+  | "all-passed"
+  | "patch-does-not-apply"
+  | "fail-to-pass-failed"
+  | "pass-to-pass-failed"
+  | "no-tests-parsed"
+  | "exit-code"
+  | "timeout"
+  | "killed"
+  | "infrastructure";
+
+/** `infrastructure` is no sample: never a reward of 0. */
+export type Outcome = "passed" | "failed" | "infrastructure";
+
+export interface Verdict {
+  readonly outcome: Outcome;
+  readonly rule: VerdictRule;
+  /** Names that broke the rule (at most 20), for people. */
+  readonly offending: readonly string[];
+  readonly statuses: StatusMap;
+  /** sha256 of the graded tree (protected files restored). */
+  readonly treeHash: string;
+  readonly cpuSeconds: number;
+  readonly wallSeconds: number;
+  readonly mode: "cold" | "warm" | "reused";
+}

@@ -1,0 +1,58 @@
+/** Grading: one rule for every format, in a fresh sandbox. */
+import type { FileChange, StatusMap, Task, Verdict } from "../../core/task.ts";
+import type { PreparedEnvironment } from "../environments/types.ts";
+import type { SandboxLimits } from "../sandbox/runtime.ts";
+
+export interface TestReport {
+  readonly statuses: StatusMap;
+  /** True when the report's own end was seen (TAP: the plan line and as many results). */
+  readonly complete: boolean;
+}
+
+export interface TestRunRequest {
+  readonly environment: PreparedEnvironment;
+  /** Applied to the environment's tree before its test files are put back. */
+  readonly overlay: readonly FileChange[];
+  /** Test files to run; default all of the environment's. */
+  readonly files?: readonly string[];
+  readonly limits: SandboxLimits;
+  /** Seconds; derived from the environment's baseline by `limitsOf(environment)`. */
+  readonly cpuSeconds: number;
+  readonly wallSeconds: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface TestRunResult {
+  readonly report: TestReport;
+  readonly exitCodes: Readonly<Record<string, number | null>>;
+  readonly ended: boolean;
+  readonly outOfMemory: boolean;
+  readonly cpuSeconds: number;
+  readonly wallSeconds: number;
+  readonly treeHash: string;
+  readonly log: string;
+}
+
+/** Cold: a new node per test file in a fresh sandbox. Warm: one sandboxed node per environment, fresh modules per run. */
+export interface TestRunner {
+  readonly mode: "cold" | "warm";
+  run(request: TestRunRequest): Promise<TestRunResult>;
+  close(): Promise<void>;
+}
+
+export interface GradeRequest {
+  readonly environment: PreparedEnvironment;
+  readonly task: Task;
+  /** The agent's change against the task's base tree. */
+  readonly change: readonly FileChange[];
+  readonly mode: "cold" | "warm";
+  /** Re-use a verdict of the same (task, tree). */
+  readonly reuse: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface GradingService {
+  grade(request: GradeRequest): Promise<Verdict>;
+  runTests(request: TestRunRequest, mode: "cold" | "warm"): Promise<TestRunResult>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,52 @@
+/** Leaf: five tools and one loop (`microsoft/FrogNano`), reaching the policy only through PolicyClient. */
+import type { RolloutLimits } from "../../core/experiment.ts";
+import type { Sampling, Trajectory, TurnRecord } from "../../core/trajectory.ts";
+import type { PolicyClient } from "../policy/client.ts";
+import type { PolicyTemplate } from "../policy/template.ts";
+import type { Sandbox } from "../sandbox/runtime.ts";
+
+/** One durable row per turn; `append` resolves when the row is committed, and throws when the fence is no longer current. */
+export interface Ledger {
+  append(turn: LedgerTurn): Promise<void>;
+}
+
+export interface LedgerTurn {
+  readonly record: TurnRecord;
+  /** Tokens new to the conversation since the last row: rendered prompt part, then the sampled part. */
+  readonly promptTokens: readonly number[];
+  readonly sampledTokens: readonly number[];
+  readonly logProbs: readonly number[];
+  readonly weightVersion: string;
+  /** True when the prompt was no extension of the last turn's: a new segment starts here. */
+  readonly newSegment: boolean;
+}
+
+export interface RolloutRequest {
+  readonly statement: string;
+  readonly policy: string;
+  readonly limits: RolloutLimits;
+  readonly sampling: Sampling;
+  /** Seed of turn t: unsigned 32-bit. */
+  readonly turnSeed: (turn: number) => number;
+  readonly sandbox: Sandbox;
+  readonly client: PolicyClient;
+  readonly template: PolicyTemplate;
+  readonly ledger: Ledger;
+  /** Bash results by (tree, command) where given; see `sandbox.reuseCommands`. */
+  readonly commandCache?: CommandCache;
+  readonly onTurn?: (turn: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** A command's text result may be re-used only for the same environment tree, and only if the command left the tree as it was. */
+export interface CommandCache {
+  get(treeHash: string, command: string): string | undefined;
+  set(treeHash: string, command: string, result: string): void;
+}
+
+export interface RolloutOutcome {
+  readonly trajectory: Trajectory;
+  readonly modelSeconds: number;
+  readonly toolSeconds: number;
+}
+// index.ts: runRollout(request): Promise<RolloutOutcome>; TOOL_DEFINITIONS; SYSTEM_PROMPT; runTool(sandbox, name, args)

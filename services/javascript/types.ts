@@ -1,0 +1,47 @@
+/** Single edits of JavaScript source: what a mutation inserts and what a repair policy can undo. */
+
+export const OPERATORS = [
+  "comparison",
+  "equality",
+  "arithmetic",
+  "logical",
+  "negation",
+  "constant",
+  "boolean",
+  "return",
+  "argument-order",
+  "variable",
+  "string",
+  "ternary",
+  "increment",
+  "regular-expression",
+  "loop-control",
+  "dropped-statement",
+] as const;
+export type Operator = (typeof OPERATORS)[number];
+
+export interface SourceEdit {
+  readonly operator: Operator;
+  /** UTF-16 offsets of the replaced range [start, end). */
+  readonly start: number;
+  readonly end: number;
+  readonly replacement: string;
+  /** 1-based line of `start`. */
+  readonly line: number;
+}
+
+export interface SourceFunction {
+  /** Its own or its variable's or property's name; `<anonymous>:<line>` without one, `<module>` for top-level code. */
+  readonly name: string;
+  readonly start: number;
+  readonly end: number;
+  readonly bodyStart: number;
+  readonly bodyEnd: number;
+  readonly startLine: number;
+  readonly endLine: number;
+  readonly parameters: readonly string[];
+}
+// Public surface of index.ts:
+//   enumerateEdits(source): SourceEdit[]       sorted by (start, end, operator, replacement); every edited source parses
+//   listFunctions(source): SourceFunction[]    sorted by start; innermostFunction(functions, offset)
+//   applyEdit(source, edit): string

@@ -1,0 +1,54 @@
+/** The one way to a policy: token ids in; token ids, log-probabilities and a weight version out. */
+import type { Sampling } from "../../core/trajectory.ts";
+
+export interface Capabilities {
+  /** False = evaluation only. */
+  readonly tokenIds: boolean;
+  readonly logProbs: boolean;
+  readonly weightVersion: boolean;
+  readonly seed: boolean;
+}
+
+export interface CompletionTurn {
+  /** Policy id (weight version) that must answer. */
+  readonly policy: string;
+  readonly prompt: readonly number[];
+  readonly maxTokens: number;
+  readonly sampling: Sampling;
+  /** Unsigned 32-bit; the same turn with the same seed gives the same tokens. */
+  readonly seed: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface Completion {
+  readonly text: string;
+  readonly tokens: readonly number[];
+  /** Same length as `tokens`. */
+  readonly logProbs: readonly number[];
+  readonly finish: "stop" | "length";
+  readonly weightVersion: string;
+  readonly usage: { readonly promptTokens: number; readonly completionTokens: number };
+}
+
+/** `context` = the prompt does not fit; `aborted`/`unreachable`/`protocol` are infrastructure; `capability` refuses the server. */
+export type PolicyErrorKind =
+  | "context"
+  | "aborted"
+  | "unreachable"
+  | "protocol"
+  | "capability"
+  | "not-served";
+
+export class PolicyError extends Error {
+  readonly kind: PolicyErrorKind;
+  constructor(kind: PolicyErrorKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "PolicyError";
+    this.kind = kind;
+  }
+}
+
+export interface PolicyClient {
+  capabilities(): Promise<Capabilities>;
+  complete(turn: CompletionTurn): Promise<Completion>;
+}

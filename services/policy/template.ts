@@ -1,0 +1,27 @@
+/** Chat template, tokeniser and tool-call parser of a policy: how messages become tokens, and text becomes calls. */
+import type { Message, ToolCall } from "../../core/trajectory.ts";
+
+/** OpenAI function-calling schema of a tool. */
+export interface ToolDefinition {
+  readonly type: "function";
+  readonly function: {
+    readonly name: string;
+    readonly description: string;
+    readonly parameters: Readonly<Record<string, unknown>>;
+  };
+}
+
+export interface ParsedReply {
+  /** Text outside of tool calls. */
+  readonly content: string | null;
+  readonly toolCalls: readonly ToolCall[];
+}
+
+export interface PolicyTemplate {
+  /** Tokens of the first prompt, up to and including the marker that opens the assistant's turn. */
+  start(messages: readonly Message[], tools: readonly ToolDefinition[]): number[];
+  /** Tokens of only the new messages after a sampled turn, again up to the marker that opens the assistant's turn. */
+  extend(messages: readonly Message[]): number[];
+  /** `callPrefix` makes call ids unique in a rollout: `<callPrefix>-<index>`. Unparsable = content. */
+  parse(text: string, callPrefix: string): ParsedReply;
+}

@@ -1,0 +1,108 @@
+/** The contract of a sandbox: what an agent's commands and a grader's tests run in. */
+import type { FileChange } from "../../core/task.ts";
+
+export interface SandboxLimits {
+  readonly memoryMb: number;
+  readonly processes: number;
+  /** Size of the writable tree plus /tmp. */
+  readonly diskMb: number;
+}
+
+export interface SandboxSpec {
+  /** Folder whose content becomes the working tree `/repo` (copied: the folder itself is never changed). */
+  readonly root: string;
+  /** Applied to the copy before the first command. */
+  readonly overlay: readonly FileChange[];
+  /** Read-only mounts, `target` absolute inside the sandbox; a target inside /repo is allowed (`/repo/node_modules`). */
+  readonly mounts: readonly { readonly source: string; readonly target: string }[];
+  readonly limits: SandboxLimits;
+  /** Variables of every command; nothing of the host's environment is passed on. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Who owns the sandbox; in its labels, so that it can be adopted or reaped. */
+export interface SandboxIdentity {
+  readonly experiment: string;
+  readonly slot: string;
+  readonly attempt: number;
+  readonly fence: string;
+  /** Milliseconds since the epoch after which the reaper may remove it. */
+  readonly deadline: number;
+}
+
+export interface ExecLimits {
+  /** Wall limit. The whole process tree dies at it. */
+  readonly timeoutSeconds: number;
+  /** CPU limit of the process tree's members (RLIMIT_CPU); null = none. */
+  readonly cpuSeconds?: number | null;
+  /** stdout and stderr are each cut at this many bytes; the rest is read and dropped. */
+  readonly outputBytes: number;
+  readonly stdin?: Uint8Array;
+  readonly signal?: AbortSignal;
+}
+
+export interface ExecResult {
+  /** null when a signal ended the command. */
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  readonly stdoutTruncated: boolean;
+  readonly stderrTruncated: boolean;
+  readonly timedOut: boolean;
+  readonly cpuExceeded: boolean;
+  readonly outOfMemory: boolean;
+  readonly cpuSeconds: number;
+  readonly wallSeconds: number;
+}
+
+export type SandboxErrorKind = "unavailable" | "boot" | "lost" | "busy" | "path" | "disk" | "destroyed";
+
+/** `lost`, `boot`, `unavailable` and `disk` are infrastructure; `path` is the agent's own mistake; `busy` a caller's. */
+export class SandboxError extends Error {
+  readonly kind: SandboxErrorKind;
+  constructor(kind: SandboxErrorKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "SandboxError";
+    this.kind = kind;
+  }
+}
+
+export interface FileEntry {
+  /** Relative to the working tree, `/` separated. */
+  readonly path: string;
+  readonly type: "file" | "directory" | "symlink";
+}
+
+export interface Sandbox {
+  readonly identity: SandboxIdentity;
+  /** Absolute path of the working tree inside: `/repo`. */
+  readonly workdir: string;
+  /** argv is run as it is, in the working tree, in its own process group; one at a time (`busy` otherwise). */
+  exec(argv: readonly string[], limits: ExecLimits): Promise<ExecResult>;
+  /** `path` is absolute inside the sandbox or relative to the working tree; symlinks are followed inside the sandbox only. Throws an Error with a POSIX `code` (`ENOENT`, `EISDIR`, …) or SandboxError `path`. */
+  read(path: string): Promise<Uint8Array>;
+  /** Parents are created. */
+  write(path: string, bytes: Uint8Array): Promise<void>;
+  /** Every entry below `path`, recursively, not following symlinks; unsorted. */
+  list(path: string): Promise<readonly FileEntry[]>;
+  stat(
+    path: string,
+  ): Promise<{ readonly type: "file" | "directory" | "other"; readonly bytes: number } | null>;
+  /** The agent's change against the tree it was given (spec root + overlay), sorted by path. Mounts are no part of it. */
+  changes(): Promise<readonly FileChange[]>;
+  /** sha256 over (path, mode, content) of the working tree, sorted; equal trees, equal hash. */
+  treeHash(): Promise<string>;
+  /** Idempotent; no process and no file is left. */
+  destroy(): Promise<void>;
+}
+
+export interface SandboxRuntime {
+  readonly name: "process" | "docker";
+  /** Null when sandboxes can run here, else the reason and the remedy. */
+  unavailable(): Promise<string | null>;
+  create(spec: SandboxSpec, identity: SandboxIdentity): Promise<Sandbox>;
+  adopt(identity: SandboxIdentity): Promise<Sandbox | undefined>;
+  /** Removes what has no live owner process or is past its deadline; returns how many. */
+  reap(filter: { readonly experiment?: string; readonly now: number }): Promise<number>;
+}
