@@ -1,0 +1,252 @@
+/** What crosses the border between workflows and activities: ids, counts and references, never data. */
+import type { ArtifactRef } from "../core/artifact.ts";
+import type { ExperimentSettings, TaskSetSettings } from "../core/experiment.ts";
+import type { PolicyRef } from "../core/policy.ts";
+import type { RefinementAction } from "../core/refinement.ts";
+import type { GeneratorName, StatementLevel } from "../core/task.ts";
+
+/** Where in an experiment something happens. `experiment` names records; it never enters a random key. */
+export interface Scope {
+  readonly experiment: string;
+  /** 0 = the untrained start. */
+  readonly iteration: number;
+  readonly try: number;
+}
+
+export interface EnvironmentRef {
+  readonly name: string;
+  readonly key: string;
+}
+
+/** One synthesised, unvalidated candidate. */
+export interface CandidateRef {
+  /** Index in its pool or set: the order in which decisions are read. */
+  readonly index: number;
+  readonly environment: EnvironmentRef;
+  readonly generator: GeneratorName;
+  /** Equal keys = the same change to the same tree. */
+  readonly key: string;
+  readonly functions: readonly string[];
+  readonly artifact: ArtifactRef;
+}
+
+export interface SynthesiseInput {
+  readonly seed: number;
+  /** Keys of the random streams; `index` is appended for each candidate. */
+  readonly randomKeys: readonly (string | number)[];
+  readonly environments: readonly EnvironmentRef[];
+  /** `round-robin` spreads a fixed set evenly; `random` is for pools. */
+  readonly choice: "random" | "round-robin";
+  readonly functions: TaskSetSettings["functions"];
+  readonly mix: ExperimentSettings["synthesis"]["mix"];
+  readonly heldOutShare: number;
+  readonly from: number;
+  readonly count: number;
+}
+
+export interface SynthesiseOutput {
+  readonly candidates: readonly CandidateRef[];
+  /** Indices without a candidate, with the reason. */
+  readonly empty: readonly { readonly index: number; readonly reason: string }[];
+}
+
+export interface ValidateInput {
+  /** Key of the record: `<experiment>/it/<i>/try/<k>` or `set/<hash>`. */
+  readonly recordScope: string;
+  readonly candidate: CandidateRef;
+  readonly stabilityRuns: number;
+  readonly level: StatementLevel;
+}
+
+export interface ValidateOutput {
+  /** Null when a gate rejected it. */
+  readonly taskId: string | null;
+  /** The gate that rejected it. */
+  readonly rejectedBy: string | null;
+}
+
+export interface RefineInput {
+  readonly taskId: string;
+  readonly level: StatementLevel;
+}
+
+export interface RefineOutput {
+  /** False when the statement of that level leaks or cannot be written. */
+  readonly written: boolean;
+  readonly reason: string | null;
+}
+
+/** A group of rollouts of one task by one policy: what its slots share. */
+export interface GroupInput {
+  readonly scope: Scope;
+  /** `probe`, `climb` or `evaluate`. */
+  readonly phase: "probe" | "climb" | "evaluate";
+  /** Unique in the database: `<experiment>/it/<i>/try/<k>/<phase>/…`. */
+  readonly key: string;
+  readonly taskId: string;
+  readonly level: StatementLevel;
+  readonly policy: PolicyRef;
+  readonly size: number;
+  readonly seed: number;
+  /** Keys of the group's random streams; the member and the turn are appended. */
+  readonly randomKeys: readonly (string | number)[];
+  readonly limits: ExperimentSettings["rollout"]["limits"];
+  readonly sampling: ExperimentSettings["rollout"]["sampling"];
+  readonly sandbox: ExperimentSettings["sandbox"];
+  readonly grading: ExperimentSettings["grading"];
+  readonly reward: ExperimentSettings["reward"];
+  readonly policyServer: ExperimentSettings["policy"];
+}
+
+export interface RolloutInput {
+  readonly group: GroupInput;
+  readonly member: number;
+}
+
+export interface RolloutOutput {
+  readonly key: string;
+  readonly exit: string;
+  readonly turns: number;
+  readonly generatedTokens: number;
+}
+
+export interface VerifyOutput {
+  readonly key: string;
+  readonly passes: number;
+  readonly size: number;
+  readonly meanReward: number;
+  /** All raw rewards equal: nothing to learn from. */
+  readonly zeroVariance: boolean;
+}
+
+export interface FilterInput {
+  readonly recordScope: string;
+  readonly candidate: number;
+  readonly taskId: string;
+  readonly level: StatementLevel;
+  readonly refinement: number;
+  /** Levels already probed, this one included. */
+  readonly probed: readonly StatementLevel[];
+  readonly group: GroupInput;
+  readonly passes: number;
+  readonly filter: ExperimentSettings["filter"];
+  readonly levels: { readonly min: StatementLevel; readonly max: StatementLevel };
+}
+
+export type FilterOutput = RefinementAction;
+
+export interface AssembleInput {
+  readonly scope: Scope;
+  readonly update: number;
+  readonly groups: readonly string[];
+  readonly parent: PolicyRef;
+  readonly advantage: ExperimentSettings["advantage"];
+}
+
+export interface AssembleOutput {
+  /** Null when every group was dropped: nothing to learn from. */
+  readonly batch: ArtifactRef | null;
+  readonly kept: number;
+  readonly dropped: number;
+}
+
+export interface UpdateInput {
+  readonly scope: Scope;
+  readonly update: number;
+  readonly batch: ArtifactRef;
+  readonly kept: number;
+  readonly dropped: number;
+  readonly parent: PolicyRef;
+  readonly freshOptimizer: boolean;
+  readonly loss: ExperimentSettings["loss"];
+  readonly optimizer: ExperimentSettings["optimizer"];
+}
+
+export interface EvaluateInput {
+  readonly scope: Scope;
+  readonly set: string;
+  readonly setHash: string;
+  /** `sampled`, `greedy`, or a control's name. */
+  readonly mode: string;
+  readonly policy: string;
+  readonly groups: readonly string[];
+  readonly seed: number;
+}
+
+export interface EvaluateOutput {
+  readonly tasks: number;
+  readonly samples: number;
+  readonly passAt1: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface TaskSetRef {
+  readonly name: string;
+  readonly hash: string;
+  readonly tasks: readonly { readonly taskId: string; readonly key: string }[];
+}
+
+/** Everything that determines a fixed set of tasks. */
+export interface TaskSetSpec {
+  readonly environments: readonly EnvironmentRef[];
+  readonly functions: TaskSetSettings["functions"];
+  readonly tasks: number;
+  readonly seed: number;
+  readonly mix: ExperimentSettings["synthesis"]["mix"];
+  readonly heldOutShare: number;
+  readonly stabilityRuns: number;
+  readonly perFunctionCap: number;
+  readonly level: StatementLevel;
+}
+
+export interface ExperimentStatusInput {
+  readonly experiment: string;
+  readonly status: "preparing" | "running" | "finished" | "failed" | "cancelled";
+  readonly phase?: string;
+  readonly error?: string;
+  readonly policy?: PolicyRef;
+}
+
+export interface IterationRecordInput {
+  readonly scope: Scope;
+  readonly status: "pool" | "climb" | "select" | "evaluate" | "finished" | "failed";
+  readonly startPolicy: string;
+  readonly endPolicy: string | null;
+  readonly pool: {
+    readonly admitted: number;
+    readonly dropped: number;
+    readonly refined: number;
+    readonly candidates: number;
+  } | null;
+  readonly pinned: unknown;
+}
+
+/** The verbs. Each is idempotent: the same input writes the same record again. */
+export interface Activities {
+  prepareEnvironment(input: { readonly name: string; readonly repeats: number }): Promise<EnvironmentRef>;
+  startPolicy(input: {
+    readonly seed: number;
+    readonly kind: ExperimentSettings["policy"]["kind"];
+  }): Promise<PolicyRef>;
+  synthesise(input: SynthesiseInput): Promise<SynthesiseOutput>;
+  validate(input: ValidateInput): Promise<ValidateOutput>;
+  refine(input: RefineInput): Promise<RefineOutput>;
+  rollout(input: RolloutInput): Promise<RolloutOutput>;
+  verify(input: GroupInput): Promise<VerifyOutput>;
+  filter(input: FilterInput): Promise<FilterOutput>;
+  assemble(input: AssembleInput): Promise<AssembleOutput>;
+  update(input: UpdateInput): Promise<PolicyRef>;
+  publish(input: {
+    readonly policy: PolicyRef;
+    readonly policyServer: ExperimentSettings["policy"];
+  }): Promise<void>;
+  evaluate(input: EvaluateInput): Promise<EvaluateOutput>;
+  findTaskSet(input: {
+    readonly spec: TaskSetSpec;
+    readonly name: string;
+  }): Promise<{ readonly hash: string; readonly found: TaskSetRef | null }>;
+  saveTaskSet(input: { readonly spec: TaskSetSpec; readonly set: TaskSetRef }): Promise<void>;
+  recordExperiment(input: ExperimentStatusInput): Promise<void>;
+  recordIteration(input: IterationRecordInput): Promise<void>;
+}

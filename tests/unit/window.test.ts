@@ -1,0 +1,82 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { mapWindow, slidingWindow } from "../../workflows/window.ts";
+
+const sleep = (ticks: number) => new Promise<void>((resolve) => setTimeout(resolve, ticks));
+
+describe("mapWindow", () => {
+  it("keeps index order and its limit, whatever order the work ends in", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 12 }),
+        fc.integer({ min: 1, max: 5 }),
+        async (delays, limit) => {
+          let flying = 0;
+          let most = 0;
+          const results = await mapWindow(delays, limit, async (delay, index) => {
+            most = Math.max(most, ++flying);
+            await sleep(delay);
+            flying--;
+            return index;
+          });
+          expect(results).toEqual(delays.map((_, index) => index));
+          expect(most).toBeLessThanOrEqual(limit);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  it("throws the first failure by index once what had started has ended", async () => {
+    const ended: number[] = [];
+    const run = mapWindow([3, 0, 1], 3, async (delay, index) => {
+      await sleep(delay);
+      ended.push(index);
+      if (index < 2) throw new Error(`piece ${index}`);
+    });
+    await expect(run).rejects.toThrow("piece 0");
+    expect(ended.sort()).toEqual([0, 1, 2]);
+  });
+});
+
+describe("slidingWindow", () => {
+  it("settles in index order, never runs more than its limit, and stops when told", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 15 }),
+        fc.integer({ min: 1, max: 4 }),
+        fc.integer({ min: 1, max: 15 }),
+        async (delays, limit, enough) => {
+          const items = delays.entries();
+          const settled: number[] = [];
+          let started = 0;
+          let cancelled = 0;
+          await slidingWindow<[number, number], number>({
+            limit,
+            next: async () => items.next().value ?? null,
+            work: async ([index, delay]) => {
+              started++;
+              expect(started - settled.length).toBeLessThanOrEqual(limit);
+              await sleep(delay);
+              return index;
+            },
+            settle: ([index], result) => {
+              expect(result).toBe(index);
+              settled.push(index);
+              return settled.length < enough;
+            },
+            cancel: () => {
+              cancelled++;
+            },
+          });
+          expect(settled).toEqual(delays.slice(0, enough).map((_, index) => index));
+          expect(cancelled).toBe(delays.length >= enough ? 1 : 0);
+          expect(started).toBeLessThanOrEqual(
+            settled.length + limit - 1 + (started === settled.length ? 1 : 0),
+          );
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+});

@@ -1,0 +1,106 @@
+/** One candidate: validate → probe → admit, refine or drop (paper §3). */
+import type { CandidateRef, GroupInput, Scope, ValidateInput } from "../activities/types.ts";
+import type { ExperimentSettings } from "../core/experiment.ts";
+import type { PolicyRef } from "../core/policy.ts";
+import type { StatementLevel } from "../core/task.ts";
+import { collect } from "./collectGroup.ts";
+import { records, sandboxes, withSummary } from "./config.ts";
+import { recordScope } from "./ids.ts";
+
+export interface CalibrateTaskInput {
+  readonly scope: Scope;
+  readonly candidate: CandidateRef;
+  readonly policy: PolicyRef;
+  readonly settings: ExperimentSettings;
+}
+
+export interface AdmittedTask {
+  readonly taskId: string;
+  readonly level: StatementLevel;
+  /** Key of the probe group that admitted it; null without a filter. */
+  readonly probeGroup: string | null;
+}
+
+export interface CalibrateTaskOutput {
+  readonly admitted: AdmittedTask | null;
+  readonly refinements: number;
+  /** Why it was dropped: a gate, or the filter's reason. */
+  readonly reason: string | null;
+}
+
+export function validateInput(
+  record: string,
+  candidate: CandidateRef,
+  settings: { readonly stabilityRuns: number; readonly level: StatementLevel },
+): ValidateInput {
+  return { recordScope: record, candidate, stabilityRuns: settings.stabilityRuns, level: settings.level };
+}
+
+export async function calibrateTask(input: CalibrateTaskInput): Promise<CalibrateTaskOutput> {
+  const { scope, candidate, settings, policy } = input;
+  const { synthesis, filter } = settings;
+  const { taskId, rejectedBy } = await sandboxes.validate.executeWithOptions(
+    withSummary(
+      "sandbox",
+      `validate ${candidate.generator} candidate ${candidate.index} in ${candidate.environment.name}`,
+    ),
+    [
+      validateInput(recordScope(scope), candidate, {
+        stabilityRuns: synthesis.stabilityRuns,
+        level: synthesis.startLevel,
+      }),
+    ],
+  );
+  if (taskId === null) return { admitted: null, refinements: 0, reason: rejectedBy };
+  let level = synthesis.startLevel;
+  if (!filter.enabled) return { admitted: { taskId, level, probeGroup: null }, refinements: 0, reason: null };
+  const probed: StatementLevel[] = [];
+  for (let refinement = 0; ; refinement++) {
+    probed.push(level);
+    const group: GroupInput = {
+      scope,
+      phase: "probe",
+      key: `${recordScope(scope)}/task/${candidate.index}/probe/${refinement}`,
+      taskId,
+      level,
+      policy,
+      size: filter.probes,
+      seed: settings.seed,
+      randomKeys: [scope.iteration, "probe", candidate.index, refinement],
+      limits: settings.rollout.limits,
+      sampling: settings.rollout.sampling,
+      sandbox: settings.sandbox,
+      grading: settings.grading,
+      reward: settings.reward,
+      policyServer: settings.policy,
+    };
+    const { passes } = await collect({ group, infrastructureRetries: settings.limits.infrastructureRetries });
+    const decision = await records.filter.executeWithOptions(
+      withSummary("record", `${passes}/${filter.probes} passes at level ${level}`),
+      [
+        {
+          recordScope: recordScope(scope),
+          candidate: candidate.index,
+          taskId,
+          level,
+          refinement,
+          probed,
+          group,
+          passes,
+          filter,
+          levels: { min: synthesis.minLevel, max: synthesis.maxLevel },
+        },
+      ],
+    );
+    if (decision.action === "admit")
+      return { admitted: { taskId, level, probeGroup: group.key }, refinements: refinement, reason: null };
+    if (decision.action === "drop")
+      return { admitted: null, refinements: refinement, reason: decision.reason };
+    const { written, reason } = await records.refine.executeWithOptions(
+      withSummary("record", `statement level ${level} → ${decision.level}`),
+      [{ taskId, level: decision.level }],
+    );
+    if (!written) return { admitted: null, refinements: refinement, reason };
+    level = decision.level;
+  }
+}

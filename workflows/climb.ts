@@ -1,0 +1,129 @@
+/** The climb: groups → batch → update → publish, with a bounded lag (paper §6). */
+import { continueAsNew, executeChild, workflowInfo } from "@temporalio/workflow";
+import type { GroupInput, Scope } from "../activities/types.ts";
+import { tasksOfUpdate } from "../core/deck.ts";
+import type { ExperimentSettings } from "../core/experiment.ts";
+import type { PolicyRef } from "../core/policy.ts";
+import type { AdmittedTask } from "./calibrateTask.ts";
+import { collectGroup } from "./collectGroup.ts";
+import { records, trainer, withSummary } from "./config.ts";
+import { recordScope, tryId } from "./ids.ts";
+import { mapWindow } from "./window.ts";
+
+export interface ClimbInput {
+  readonly scope: Scope;
+  readonly settings: ExperimentSettings;
+  readonly policy: PolicyRef;
+  readonly tasks: readonly AdmittedTask[];
+  /** Carried over when the history grows long. */
+  readonly carried?: ClimbState;
+}
+
+export interface Checkpoint {
+  readonly update: number;
+  readonly policy: PolicyRef;
+}
+
+interface ClimbState {
+  /** Update to make next, 1-based. */
+  readonly next: number;
+  /** Policies of the last `maxLag + 1` versions, oldest first; the last is the current one. */
+  readonly versions: readonly PolicyRef[];
+  readonly checkpoints: readonly Checkpoint[];
+  /** Group keys already collected for updates not made yet. */
+  readonly collected: Readonly<Record<number, readonly string[]>>;
+}
+
+export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
+  const { scope, settings, tasks } = input;
+  const { updates, tasksPerBatch, groupSize, maxLag } = settings.climb;
+  const start = input.carried ?? { next: 1, versions: [input.policy], checkpoints: [], collected: {} };
+  const versions = [...start.versions];
+  const checkpoints = [...start.checkpoints];
+  const collected = new Map<number, Promise<readonly string[]>>();
+  for (const [update, keys] of Object.entries(start.collected))
+    collected.set(Number(update), Promise.resolve(keys));
+
+  const collectFor = async (update: number, policy: PolicyRef): Promise<readonly string[]> => {
+    const chosen = tasksOfUpdate(tasks, tasksPerBatch, update, settings.seed, scope.iteration);
+    const results = await mapWindow(chosen, settings.concurrency.groups, async (task, n) => {
+      // The probes of an admitted task were sampled by this very policy: exact first groups.
+      if (update === 1 && settings.filter.probesAsGroups && task.probeGroup !== null) return task.probeGroup;
+      const group: GroupInput = {
+        scope,
+        phase: "climb",
+        key: `${recordScope(scope)}/climb/${update}/${n}`,
+        taskId: task.taskId,
+        level: task.level,
+        policy,
+        size: groupSize,
+        seed: settings.seed,
+        randomKeys: [scope.iteration, "climb", update, n],
+        limits: settings.rollout.limits,
+        sampling: settings.rollout.sampling,
+        sandbox: settings.sandbox,
+        grading: settings.grading,
+        reward: settings.reward,
+        policyServer: settings.policy,
+      };
+      await executeChild(collectGroup, {
+        workflowId: `${tryId(scope)}/group/${update}-${n}`,
+        args: [{ group, infrastructureRetries: settings.limits.infrastructureRetries }],
+        staticSummary: `update ${update}: ${groupSize} rollouts of ${task.taskId} by ${policy.id}`,
+      });
+      return group.key;
+    });
+    return results;
+  };
+
+  for (let update = start.next; update <= updates; update++) {
+    if (workflowInfo().continueAsNewSuggested) {
+      const waiting: Record<number, readonly string[]> = {};
+      for (const [number, keys] of collected) waiting[number] = await keys;
+      await continueAsNew<typeof climb>({
+        ...input,
+        carried: { next: update, versions, checkpoints, collected: waiting },
+      });
+    }
+    // Update v trains on tokens of version max(0, v - 1 - maxLag), which exists once v <= update + maxLag.
+    for (let ahead = update; ahead <= Math.min(updates, update + maxLag); ahead++) {
+      if (collected.has(ahead)) continue;
+      const behind = Math.min(maxLag, ahead - 1) - (ahead - update);
+      const keys = collectFor(ahead, versions[versions.length - 1 - Math.max(0, behind)]!);
+      keys.catch(() => undefined);
+      collected.set(ahead, keys);
+    }
+    const groups = await collected.get(update)!;
+    collected.delete(update);
+    const parent = versions.at(-1)!;
+    const { batch, kept, dropped } = await records.assemble.executeWithOptions(
+      withSummary("record", `batch of update ${update}`),
+      [{ scope, update, groups, parent, advantage: settings.advantage }],
+    );
+    let policy = parent;
+    if (batch !== null) {
+      policy = await trainer.update.executeWithOptions(
+        withSummary("gpu", `update ${update} of ${updates}: ${kept} groups, ${dropped} without variance`),
+        [
+          {
+            scope,
+            update,
+            batch,
+            kept,
+            dropped,
+            parent,
+            freshOptimizer: parent.id === input.policy.id,
+            loss: settings.loss,
+            optimizer: settings.optimizer,
+          },
+        ],
+      );
+      await records.publish({ policy, policyServer: settings.policy });
+    }
+    versions.push(policy);
+    if (versions.length > maxLag + 1) versions.shift();
+    if (update % settings.selection.everyUpdates === 0 || update === updates)
+      checkpoints.push({ update, policy });
+  }
+  return checkpoints;
+}

@@ -1,0 +1,83 @@
+/** Queue names, timeouts and retries of every activity, by reliability class. Nowhere else. */
+import { type ActivityOptions, proxyActivities } from "@temporalio/workflow";
+import type { Activities } from "../activities/types.ts";
+
+/** One queue per kind of machine: anything, docker or bubblewrap hosts, GPU nodes. */
+export const QUEUES = {
+  orchestrate: "tadpole-orchestrate",
+  sandbox: "tadpole-sandbox",
+  gpu: "tadpole-gpu",
+} as const;
+
+/** Failure types that a retry cannot mend: bad settings, refused servers, damaged records. */
+export const NOT_RETRIED = ["BadInput", "Refused"];
+
+/**
+ * A dead worker shows as a missing heartbeat, so this bounds how long its work lies still. Activities beat every two seconds
+ * (workers throttle to 80 % of this).
+ */
+const HEARTBEAT = "15 seconds";
+
+/** Short work on the record: retried until the database answers again. */
+const record: ActivityOptions = {
+  taskQueue: QUEUES.orchestrate,
+  startToCloseTimeout: "2 minutes",
+  retry: {
+    initialInterval: "200 milliseconds",
+    maximumInterval: "10 seconds",
+    nonRetryableErrorTypes: NOT_RETRIED,
+  },
+};
+
+/** Work in sandboxes: long, heartbeating, resumable or repeatable. */
+const sandbox: ActivityOptions = {
+  taskQueue: QUEUES.sandbox,
+  startToCloseTimeout: "2 hours",
+  heartbeatTimeout: HEARTBEAT,
+  retry: {
+    initialInterval: "500 milliseconds",
+    maximumInterval: "30 seconds",
+    nonRetryableErrorTypes: NOT_RETRIED,
+  },
+};
+
+/** Training: long, heartbeating, applied once however often it runs. */
+const gpu: ActivityOptions = {
+  taskQueue: QUEUES.gpu,
+  startToCloseTimeout: "12 hours",
+  heartbeatTimeout: "60 seconds",
+  retry: { initialInterval: "1 second", maximumInterval: "1 minute", nonRetryableErrorTypes: NOT_RETRIED },
+};
+
+export const records =
+  proxyActivities<
+    Pick<
+      Activities,
+      | "assemble"
+      | "evaluate"
+      | "filter"
+      | "findTaskSet"
+      | "publish"
+      | "recordExperiment"
+      | "recordIteration"
+      | "refine"
+      | "saveTaskSet"
+    >
+  >(record);
+export const sandboxes =
+  proxyActivities<Pick<Activities, "prepareEnvironment" | "rollout" | "synthesise" | "validate" | "verify">>(
+    sandbox,
+  );
+export const trainer = proxyActivities<Pick<Activities, "startPolicy" | "update">>(gpu);
+
+/**
+ * The options of one rollout. Its own retries are bounded, so that a sick host ends in a clear failure instead of a loop:
+ * an infrastructure failure is no sample, and the slot is filled again by the next attempt.
+ */
+export function rolloutOptions(infrastructureRetries: number, summary: string): ActivityOptions {
+  return { ...sandbox, retry: { ...sandbox.retry, maximumAttempts: 1 + infrastructureRetries }, summary };
+}
+
+export function withSummary(kind: "record" | "sandbox" | "gpu", summary: string): ActivityOptions {
+  return { ...{ record, sandbox, gpu }[kind], summary };
+}

@@ -1,0 +1,63 @@
+/** Evaluates one policy on one fixed task set: tasks × samples, the same random streams for every policy. */
+import type { EvaluateOutput, GroupInput, Scope, TaskSetRef } from "../activities/types.ts";
+import type { ExperimentSettings } from "../core/experiment.ts";
+import type { PolicyRef } from "../core/policy.ts";
+import type { StatementLevel } from "../core/task.ts";
+import type { Sampling } from "../core/trajectory.ts";
+import { collect } from "./collectGroup.ts";
+import { records, withSummary } from "./config.ts";
+import { mapWindow } from "./window.ts";
+
+export interface EvaluatePolicyInput {
+  readonly scope: Scope;
+  readonly set: TaskSetRef;
+  /** Names the kind of evaluation in records: `sampled`, `greedy`, `validation-<update>`, or a control. */
+  readonly mode: string;
+  readonly policy: PolicyRef;
+  readonly samples: number;
+  readonly sampling: Sampling;
+  readonly level: StatementLevel;
+  readonly settings: ExperimentSettings;
+  readonly grading: ExperimentSettings["grading"];
+}
+
+export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<EvaluateOutput> {
+  const { scope, set, settings } = input;
+  const groups = set.tasks.map(
+    ({ taskId, key }): GroupInput => ({
+      scope,
+      phase: "evaluate",
+      key: `${scope.experiment}/eval/${set.name}/${input.mode}/${input.policy.id}/${taskId}`,
+      taskId,
+      level: input.level,
+      policy: input.policy,
+      size: input.samples,
+      seed: settings.evaluation.seed,
+      // Neither the policy nor the iteration: policies are compared under the same random streams.
+      randomKeys: ["evaluate", set.name, key],
+      limits: settings.rollout.limits,
+      sampling: input.sampling,
+      sandbox: settings.sandbox,
+      grading: input.grading,
+      reward: settings.reward,
+      policyServer: settings.policy,
+    }),
+  );
+  await mapWindow(groups, settings.concurrency.groups, (group) =>
+    collect({ group, infrastructureRetries: settings.limits.infrastructureRetries }),
+  );
+  return records.evaluate.executeWithOptions(
+    withSummary("record", `pass@1 of ${input.policy.id} on ${set.name}`),
+    [
+      {
+        scope,
+        set: set.name,
+        setHash: set.hash,
+        mode: input.mode,
+        policy: input.policy.id,
+        groups: groups.map((group) => group.key),
+        seed: settings.evaluation.seed,
+      },
+    ],
+  );
+}

@@ -1,0 +1,81 @@
+/** Fills an iteration's pool: a sliding window of calibrateTask until the target is admitted or the budget is spent. */
+import { CancellationScope, executeChild, isCancellation } from "@temporalio/workflow";
+import type { CandidateRef, EnvironmentRef, Scope } from "../activities/types.ts";
+import type { ExperimentSettings } from "../core/experiment.ts";
+import type { PolicyRef } from "../core/policy.ts";
+import { type AdmittedTask, type CalibrateTaskOutput, calibrateTask } from "./calibrateTask.ts";
+import { CandidateStream } from "./candidates.ts";
+import { tryId } from "./ids.ts";
+import { slidingWindow } from "./window.ts";
+
+export interface FillTaskPoolInput {
+  readonly scope: Scope;
+  readonly settings: ExperimentSettings;
+  readonly environments: readonly EnvironmentRef[];
+  readonly policy: PolicyRef;
+  /** Candidate keys of earlier iterations and of the fixed sets: every pool is new. */
+  readonly exclude: readonly string[];
+}
+
+export interface TaskPool {
+  readonly admitted: readonly AdmittedTask[];
+  /** Keys of the admitted candidates. */
+  readonly keys: readonly string[];
+  readonly candidates: number;
+  readonly dropped: number;
+  readonly refined: number;
+}
+
+export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> {
+  const { scope, settings } = input;
+  const { synthesis } = settings;
+  const stream = new CandidateStream(
+    {
+      seed: settings.seed,
+      randomKeys: [scope.iteration, "pool"],
+      environments: input.environments,
+      choice: "random",
+      functions: "train",
+      mix: synthesis.mix,
+      heldOutShare: synthesis.heldOutShare,
+    },
+    synthesis.maxCandidates,
+    synthesis.perFunctionCap,
+    { from: 0, seen: input.exclude, perFunction: {} },
+  );
+  const admitted: AdmittedTask[] = [];
+  const keys: string[] = [];
+  let candidates = 0;
+  let dropped = 0;
+  let refined = 0;
+  const flight = new CancellationScope();
+  await flight.run(() =>
+    slidingWindow<CandidateRef, CalibrateTaskOutput | null>({
+      limit: settings.concurrency.calibrations,
+      next: () => stream.next(),
+      work: (candidate) =>
+        executeChild(calibrateTask, {
+          workflowId: `${tryId(scope)}/task/${candidate.index}`,
+          args: [{ scope, candidate, policy: input.policy, settings }],
+          staticSummary: `${candidate.generator} in ${candidate.environment.name}: ${candidate.functions.join(", ")}`,
+        }).catch((error: unknown) => {
+          if (isCancellation(error) && flight.consideredCancelled) return null;
+          throw error;
+        }),
+      settle: (candidate, result) => {
+        if (result === null) return false;
+        candidates++;
+        if (result.refinements > 0) refined++;
+        if (result.admitted === null || admitted.some((task) => task.taskId === result.admitted?.taskId))
+          dropped++;
+        else {
+          admitted.push(result.admitted);
+          keys.push(candidate.key);
+        }
+        return admitted.length < synthesis.poolTasks;
+      },
+      cancel: () => flight.cancel(),
+    }),
+  );
+  return { admitted, keys, candidates, dropped: dropped + stream.dropped, refined };
+}

@@ -1,0 +1,9 @@
+/** Every workflow, by the name it is started with. */
+export { calibrateTask } from "./calibrateTask.ts";
+export { climb } from "./climb.ts";
+export { collectGroup } from "./collectGroup.ts";
+export { evaluatePolicy } from "./evaluatePolicy.ts";
+export { fillTaskPool } from "./fillTaskPool.ts";
+export { prepareTaskSet } from "./prepareTaskSet.ts";
+export { runExperiment } from "./runExperiment.ts";
+export { runIteration } from "./runIteration.ts";

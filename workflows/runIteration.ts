@@ -1,0 +1,102 @@
+/** One iteration: pool → climb → select. Its input is one immutable record in which everything is pinned (paper §1). */
+import { ApplicationFailure, executeChild } from "@temporalio/workflow";
+import type { EnvironmentRef, Scope, TaskSetRef } from "../activities/types.ts";
+import type { ExperimentSettings } from "../core/experiment.ts";
+import type { PolicyRef } from "../core/policy.ts";
+import { type Checkpoint, climb } from "./climb.ts";
+import { records } from "./config.ts";
+import { evaluatePolicy } from "./evaluatePolicy.ts";
+import { fillTaskPool, type TaskPool } from "./fillTaskPool.ts";
+import { tryId } from "./ids.ts";
+
+export interface RunIterationInput {
+  readonly scope: Scope;
+  /** As resolved for this iteration. */
+  readonly settings: ExperimentSettings;
+  readonly environments: readonly EnvironmentRef[];
+  readonly policy: PolicyRef;
+  readonly validation: TaskSetRef;
+  readonly exclude: readonly string[];
+}
+
+export interface RunIterationOutput {
+  readonly policy: PolicyRef;
+  /** Keys of the pool's candidates, which later pools leave out. */
+  readonly keys: readonly string[];
+}
+
+export async function runIteration(input: RunIterationInput): Promise<RunIterationOutput> {
+  const { scope, settings, policy } = input;
+  const id = tryId(scope);
+  let pool: TaskPool | null = null;
+  const record = (status: "pool" | "climb" | "select" | "finished", endPolicy: string | null) =>
+    records.recordIteration({
+      scope,
+      status,
+      startPolicy: policy.id,
+      endPolicy,
+      pool:
+        pool === null
+          ? null
+          : {
+              admitted: pool.admitted.length,
+              dropped: pool.dropped,
+              refined: pool.refined,
+              candidates: pool.candidates,
+            },
+      pinned: input,
+    });
+  await record("pool", null);
+  pool = await executeChild(fillTaskPool, {
+    workflowId: `${id}/pool`,
+    args: [{ scope, settings, environments: input.environments, policy, exclude: input.exclude }],
+    staticSummary: `synthesise and calibrate ${settings.synthesis.poolTasks} tasks against ${policy.id}`,
+  });
+  if (pool.admitted.length === 0) {
+    throw ApplicationFailure.nonRetryable(
+      `no task was admitted: ${pool.candidates} candidates were calibrated against ${policy.id}, ${pool.dropped} dropped. Widen filter.band, raise synthesis.maxCandidates or add environments.`,
+      "BadInput",
+    );
+  }
+  await record("climb", null);
+  const checkpoints = await executeChild(climb, {
+    workflowId: `${id}/climb`,
+    args: [{ scope, settings, policy, tasks: pool.admitted }],
+    staticSummary: `${settings.climb.updates} updates of ${settings.climb.tasksPerBatch} × ${settings.climb.groupSize} rollouts`,
+  });
+  await record("select", null);
+  const best = await select(input, checkpoints);
+  await record("finished", best.id);
+  return { policy: best, keys: pool.keys };
+}
+
+/** The checkpoint with the best validation pass@1; of equals the latest. A single checkpoint needs no measuring. */
+async function select(input: RunIterationInput, checkpoints: readonly Checkpoint[]): Promise<PolicyRef> {
+  const { scope, settings } = input;
+  let best = { policy: input.policy, score: -1 };
+  const distinct = checkpoints.filter(
+    ({ policy }, index) => checkpoints.findIndex((other) => other.policy.id === policy.id) === index,
+  );
+  for (const { update, policy } of distinct) {
+    if (distinct.length === 1) return policy;
+    const { passAt1 } = await executeChild(evaluatePolicy, {
+      workflowId: `${tryId(scope)}/select/${update}`,
+      args: [
+        {
+          scope,
+          set: input.validation,
+          mode: `validation-${scope.iteration}-${scope.try}-${update}`,
+          policy,
+          samples: settings.selection.set.samplesPerTask,
+          sampling: settings.evaluation.sampling,
+          level: settings.synthesis.startLevel,
+          settings,
+          grading: settings.grading,
+        },
+      ],
+      staticSummary: `validate checkpoint of update ${update}: ${policy.id}`,
+    });
+    if (passAt1 >= best.score) best = { policy, score: passAt1 };
+  }
+  return best.policy;
+}
