@@ -35,13 +35,11 @@ export interface SourceFunction {
   readonly name: string;
   readonly start: number;
   readonly end: number;
+  /** The body with its braces: `source[bodyStart]` is `{` but for an arrow function whose body is an expression. */
   readonly bodyStart: number;
   readonly bodyEnd: number;
   readonly startLine: number;
   readonly endLine: number;
+  /** Source text of each. */
   readonly parameters: readonly string[];
 }
-// Public surface of index.ts:
-//   enumerateEdits(source): SourceEdit[]       sorted by (start, end, operator, replacement); every edited source parses
-//   listFunctions(source): SourceFunction[]    sorted by start; innermostFunction(functions, offset)
-//   applyEdit(source, edit): string
