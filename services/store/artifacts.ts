@@ -1,0 +1,192 @@
+/**
+ * Artifacts in a local folder, named by their content: `ab/cdef…` below it. A file under its final name is complete and durable, because
+ * it gets that name only after its bytes are on disk; what a crash leaves is a file in `incoming/`, which the next open removes.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { link, mkdir, open, readdir, readFile, rm, stat, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { gunzip, gzip } from "node:zlib";
+import type { ArtifactKind, ArtifactRef } from "../../core/artifact.ts";
+import { ArtifactError } from "./errors.ts";
+
+export interface ArtifactStore {
+  /** Resolves when the content is durable. The same content gives the same reference, but for `kind`. */
+  put(bytes: Uint8Array, kind: ArtifactKind): Promise<ArtifactRef>;
+  /** Throws ArtifactError `missing` or `damaged`; never returns other bytes than were put. */
+  get(ref: ArtifactRef): Promise<Uint8Array>;
+  has(sha256: string): Promise<boolean>;
+  /** Idempotent. */
+  remove(ref: ArtifactRef): Promise<void>;
+  /** Local path of the content, for readers that want a file; only where the store has files. Nothing is verified. */
+  path?(ref: ArtifactRef): string;
+}
+
+const SHA256 = /^[0-9a-f]{64}$/;
+
+export function sha256Of(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** `artifact:<sha256>`: says what, not where, so that a moved folder still resolves. */
+export function artifactUri(sha256: string): string {
+  return `artifact:${sha256}`;
+}
+
+function sha256Field(ref: ArtifactRef): string {
+  if (!SHA256.test(ref.sha256) || ref.uri !== artifactUri(ref.sha256))
+    throw new ArtifactError(
+      "reference",
+      `artifact reference ${JSON.stringify(ref)}: expected sha256 as 64 hex digits and uri "artifact:<sha256>"`,
+    );
+  return ref.sha256;
+}
+
+function errorCode(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}
+
+function writeError(error: unknown, folder: string): unknown {
+  const code = errorCode(error);
+  if (code === "ENOSPC" || code === "EDQUOT")
+    return new ArtifactError(
+      "disk-full",
+      `no space left for artifacts in ${folder}: free some, then try again; nothing was written`,
+      { cause: error },
+    );
+  if (code === "EACCES" || code === "EROFS" || code === "EPERM" || code === "ENOTDIR")
+    return new ArtifactError("unwritable", `cannot write artifacts in ${folder}: ${String(error)}`, {
+      cause: error,
+    });
+  return error;
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A writer that is alive renews nothing, so age decides: no put takes this long. */
+const LEFTOVER_MS = 60 * 60 * 1000;
+
+async function removeLeftovers(incoming: string, now: number): Promise<void> {
+  for (const name of await readdir(incoming)) {
+    const file = join(incoming, name);
+    const found = await stat(file).catch(() => null);
+    if (found && (now - found.mtimeMs > LEFTOVER_MS || !ownerLives(name))) await rm(file, { force: true });
+  }
+}
+
+/** Names in `incoming/` start with their writer's process id. */
+function ownerLives(name: string): boolean {
+  const pid = Number.parseInt(name, 10);
+  if (!Number.isInteger(pid) || pid <= 0) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errorCode(error) === "EPERM";
+  }
+}
+
+/** Opens, and creates where needed, an artifact folder. Throws ArtifactError `unwritable` or `disk-full`. */
+export async function createLocalArtifacts(folder: string): Promise<ArtifactStore> {
+  const incoming = join(folder, "incoming");
+  try {
+    await mkdir(incoming, { recursive: true });
+    await removeLeftovers(incoming, Date.now());
+  } catch (error) {
+    throw writeError(error, folder);
+  }
+  const fileOf = (sha256: string): string => join(folder, sha256.slice(0, 2), sha256.slice(2));
+
+  async function write(bytes: Uint8Array, file: string): Promise<void> {
+    const temporary = join(incoming, `${process.pid}-${randomUUID()}`);
+    try {
+      const handle = await open(temporary, "wx", 0o644);
+      try {
+        await handle.writeFile(bytes);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      if (await mkdir(dirname(file), { recursive: true })) await syncFolder(folder);
+      // A link, unlike a rename, never replaces: whoever puts the same content at the same time, one file stays.
+      await link(temporary, file).catch((error) => {
+        if (errorCode(error) !== "EEXIST") throw error;
+      });
+      await syncFolder(dirname(file));
+    } catch (error) {
+      throw writeError(error, folder);
+    } finally {
+      await unlink(temporary).catch(() => {});
+    }
+  }
+
+  /** Content of the file, or null where it is missing. Throws ArtifactError `damaged`. */
+  async function read(sha256: string): Promise<Uint8Array | null> {
+    const file = fileOf(sha256);
+    const bytes = await readFile(file).catch((error) => {
+      if (errorCode(error) === "ENOENT") return null;
+      throw error;
+    });
+    if (bytes === null || sha256Of(bytes) === sha256) return bytes;
+    throw new ArtifactError(
+      "damaged",
+      `artifact ${file} is damaged: its content does not have the sha256 of its name; delete the file and run again what made it, or restore it from a copy`,
+    );
+  }
+
+  return {
+    async put(bytes, kind) {
+      const sha256 = sha256Of(bytes);
+      const file = fileOf(sha256);
+      // A damaged file under this name is replaced by the right content.
+      const intact = await read(sha256).catch(async (error) => {
+        if (!(error instanceof ArtifactError)) throw error;
+        await rm(file, { force: true });
+        return null;
+      });
+      if (intact === null) await write(bytes, file);
+      return { uri: artifactUri(sha256), sha256, bytes: bytes.byteLength, kind };
+    },
+    async get(ref) {
+      const bytes = await read(sha256Field(ref));
+      if (bytes === null)
+        throw new ArtifactError(
+          "missing",
+          `artifact ${fileOf(ref.sha256)} (${ref.kind}, ${ref.bytes} bytes) is missing: restore it from a copy, or run again what made it`,
+        );
+      return bytes;
+    },
+    async has(sha256) {
+      return SHA256.test(sha256) && (await stat(fileOf(sha256)).catch(() => null)) !== null;
+    },
+    async remove(ref) {
+      await rm(fileOf(sha256Field(ref)), { force: true });
+    },
+    path: (ref) => fileOf(sha256Field(ref)),
+  };
+}
+
+const compress = promisify(gzip);
+const decompress = promisify(gunzip);
+
+/** Stores a JSON value, gzipped; equal values (same key order) give equal references. */
+export async function putJson(
+  store: ArtifactStore,
+  value: unknown,
+  kind: ArtifactKind,
+): Promise<ArtifactRef> {
+  // zlib writes no time into the header (mtime 0), so the bytes depend on the value and the level alone.
+  return store.put(await compress(JSON.stringify(value), { level: 6 }), kind);
+}
+
+export async function getJson<T>(store: ArtifactStore, ref: ArtifactRef): Promise<T> {
+  const text = (await decompress(await store.get(ref))).toString("utf8");
+  return JSON.parse(text) as T;
+}

@@ -1,0 +1,27 @@
+/** What happened in an experiment, for people, and the record of which artifacts exist. */
+import type { Selectable } from "kysely";
+import type { ArtifactRef } from "../../core/artifact.ts";
+import { type Executor, type Row, upsert } from "./rows.ts";
+import type { Database } from "./schema.ts";
+
+export type EventRow = Selectable<Database["events"]>;
+
+export async function recordEvent(db: Executor, event: Row<"events">): Promise<void> {
+  await upsert(db, "events", event, ["key"]);
+}
+
+/** An experiment's events, oldest first. */
+export async function listEvents(db: Executor, experiment: string): Promise<EventRow[]> {
+  return db
+    .selectFrom("events")
+    .selectAll()
+    .where("experiment", "=", experiment)
+    .orderBy("created_at")
+    .orderBy("key")
+    .execute();
+}
+
+export async function recordArtifact(db: Executor, ref: ArtifactRef): Promise<void> {
+  const { sha256, kind, bytes, uri } = ref;
+  await upsert(db, "artifacts", { sha256, kind, bytes, uri }, ["sha256"]);
+}

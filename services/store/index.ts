@@ -1,0 +1,62 @@
+/** The record: Postgres rows by domain keys, and artifacts by their content. */
+export {
+  type ArtifactStore,
+  artifactUri,
+  createLocalArtifacts,
+  getJson,
+  putJson,
+  sha256Of,
+} from "./artifacts.ts";
+export { canonicalJson, differingPaths, hashJson } from "./canonical.ts";
+export { connectDatabase, type DatabaseOptions, type Db, describeUrl, openDatabase } from "./database.ts";
+export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
+export { type EventRow, listEvents, recordArtifact, recordEvent } from "./events.ts";
+export {
+  createExperiment,
+  type ExperimentRow,
+  type ExperimentStatus,
+  getExperiment,
+  type IterationRow,
+  type NewExperiment,
+  recordIteration,
+  setResult,
+  setStatus,
+  updateIteration,
+} from "./experiments.ts";
+export {
+  type Attempt,
+  appendTurn,
+  failAttempt,
+  type LedgerRow,
+  openAttempt,
+  readLedger,
+  sealRollout,
+} from "./ledger.ts";
+export { getPolicy, type PolicyKind, recordEvaluation, recordPolicy, recordUpdate } from "./policies.ts";
+export {
+  findGroup,
+  findRollout,
+  type GroupRow,
+  listRollouts,
+  type RolloutRow,
+  type RolloutVerdict,
+  recordGroup,
+  setVerdict,
+} from "./rollouts.ts";
+export { type Executor, insertOnce, type Row, upsert } from "./rows.ts";
+export type { Database } from "./schema.ts";
+export {
+  findTaskSet,
+  getStatement,
+  getTask,
+  listProbes,
+  type ProbeRow,
+  recordEnvironment,
+  recordProbe,
+  recordStatement,
+  recordTask,
+  recordTaskSet,
+  recordValidation,
+  type TaskRow,
+  type ValidationRow,
+} from "./tasks.ts";

@@ -1,0 +1,47 @@
+/** Policies, the updates that made them, and what evaluation measured. */
+import type { PolicyRef } from "../../core/policy.ts";
+import { StoreError } from "./errors.ts";
+import { type Executor, encodeRow, type Row, upsert } from "./rows.ts";
+
+export type PolicyKind = "nano" | "openai";
+
+/** A policy is its bytes: the first record of an id stays, and the same id with another checkpoint is StoreError `conflict`. */
+export async function recordPolicy(db: Executor, kind: PolicyKind, policy: PolicyRef): Promise<void> {
+  const { id, parent, step, checkpoint } = policy;
+  const row = { id, kind, parent, step, sha256: checkpoint.sha256, checkpoint };
+  await db
+    .insertInto("policies")
+    .values(encodeRow(row) as never)
+    .onConflict((conflict) => conflict.column("id").doNothing())
+    .execute();
+  const recorded = await getPolicy(db, id);
+  if (recorded.checkpoint.sha256 !== checkpoint.sha256)
+    throw new StoreError(
+      "conflict",
+      `policy ${id} is recorded with checkpoint ${recorded.checkpoint.sha256}, not ${checkpoint.sha256}`,
+    );
+}
+
+/** Throws StoreError `missing`. */
+export async function getPolicy(
+  db: Executor,
+  id: string,
+): Promise<PolicyRef & { readonly kind: PolicyKind }> {
+  const row = await db.selectFrom("policies").selectAll().where("id", "=", id).executeTakeFirst();
+  if (!row) throw new StoreError("missing", `no policy ${id} is recorded (tadpole policy list shows all)`);
+  return {
+    id,
+    kind: row.kind as PolicyKind,
+    checkpoint: row.checkpoint,
+    parent: row.parent,
+    step: row.step,
+  };
+}
+
+export async function recordUpdate(db: Executor, update: Row<"updates">): Promise<void> {
+  await upsert(db, "updates", update, ["experiment", "iteration", "try", "update"]);
+}
+
+export async function recordEvaluation(db: Executor, evaluation: Row<"evaluations">): Promise<void> {
+  await upsert(db, "evaluations", evaluation, ["key"]);
+}

@@ -1,0 +1,85 @@
+/** Environments, tasks with their statements, and what validation and probing said about them. */
+import type { Selectable } from "kysely";
+import type { ArtifactRef } from "../../core/artifact.ts";
+import type { Statement, Task } from "../../core/task.ts";
+import { StoreError } from "./errors.ts";
+import { type Executor, insertOnce, type Row, upsert } from "./rows.ts";
+import type { Database } from "./schema.ts";
+
+export type TaskRow = Selectable<Database["tasks"]>;
+export type ProbeRow = Selectable<Database["probes"]>;
+export type ValidationRow = Selectable<Database["validations"]>;
+
+export async function recordEnvironment(db: Executor, environment: Row<"environments">): Promise<void> {
+  await upsert(db, "environments", environment, ["key"]);
+}
+
+/** `artifact` holds the whole task; the row only what lists and filters need. True = the task is new. */
+export async function recordTask(db: Executor, task: Task, artifact: ArtifactRef): Promise<boolean> {
+  const { id, environment, type, generator, functions } = task;
+  return insertOnce(db, "tasks", { id, environment, type, generator, functions: [...functions], artifact }, [
+    "id",
+  ]);
+}
+
+/** Throws StoreError `missing`. */
+export async function getTask(db: Executor, id: string): Promise<TaskRow> {
+  const row = await db.selectFrom("tasks").selectAll().where("id", "=", id).executeTakeFirst();
+  if (!row) throw new StoreError("missing", `no task ${id} is recorded`);
+  return row;
+}
+
+export async function recordStatement(db: Executor, statement: Statement): Promise<void> {
+  const { taskId, level, hash, text } = statement;
+  await insertOnce(db, "statements", { task_id: taskId, level, hash, text }, ["task_id", "level"]);
+}
+
+/** Throws StoreError `missing`. */
+export async function getStatement(db: Executor, taskId: string, level: number): Promise<Statement> {
+  const row = await db
+    .selectFrom("statements")
+    .selectAll()
+    .where("task_id", "=", taskId)
+    .where("level", "=", level)
+    .executeTakeFirst();
+  if (!row) throw new StoreError("missing", `task ${taskId} has no statement of level ${level}`);
+  return { taskId, level: level as Statement["level"], text: row.text, hash: row.hash };
+}
+
+export async function recordValidation(db: Executor, validation: Row<"validations">): Promise<void> {
+  await upsert(db, "validations", validation, ["scope", "candidate"]);
+}
+
+export async function recordProbe(db: Executor, probe: Row<"probes">): Promise<void> {
+  await upsert(db, "probes", probe, ["scope", "candidate", "refinement"]);
+}
+
+/** Every probe of a scope, by candidate and refinement. */
+export async function listProbes(db: Executor, scope: string): Promise<ProbeRow[]> {
+  return db
+    .selectFrom("probes")
+    .selectAll()
+    .where("scope", "=", scope)
+    .orderBy("candidate")
+    .orderBy("refinement")
+    .execute();
+}
+
+/** A fixed set of validated tasks, by the hash of what it was made from. */
+export async function recordTaskSet(
+  db: Executor,
+  set: { readonly hash: string; readonly spec: object; readonly tasks: readonly string[] },
+): Promise<void> {
+  await insertOnce(db, "task_sets", { hash: set.hash, spec: set.spec, tasks: [...set.tasks] }, ["hash"]);
+}
+
+export async function findTaskSet(
+  db: Executor,
+  hash: string,
+): Promise<{ readonly hash: string; readonly spec: unknown; readonly tasks: readonly string[] } | undefined> {
+  return db
+    .selectFrom("task_sets")
+    .select(["hash", "spec", "tasks"])
+    .where("hash", "=", hash)
+    .executeTakeFirst();
+}
