@@ -49,4 +49,3 @@ export interface RolloutOutcome {
   readonly modelSeconds: number;
   readonly toolSeconds: number;
 }
-// index.ts: runRollout(request): Promise<RolloutOutcome>; TOOL_DEFINITIONS; SYSTEM_PROMPT; runTool(sandbox, name, args)

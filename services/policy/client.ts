@@ -21,6 +21,8 @@ export interface CompletionTurn {
 }
 
 export interface Completion {
+  /** The prompt as the server saw it, where it says so; the harness compares it with what was sent. */
+  readonly promptTokens?: readonly number[];
   readonly text: string;
   readonly tokens: readonly number[];
   /** Same length as `tokens`. */

@@ -1,0 +1,15 @@
+/** Leaf: five tools and one loop. */
+import type { Sandbox } from "../sandbox/runtime.ts";
+import { runTool as runToolIn } from "./tools/index.ts";
+import type { Arguments } from "./tools/python.ts";
+
+export { runRollout } from "./loop.ts";
+export { SYSTEM_PROMPT } from "./prompt.ts";
+export { segmentsOf } from "./segments.ts";
+export { parseArguments, TOOL_DEFINITIONS } from "./tools/index.ts";
+export type { CommandCache, Ledger, LedgerTurn, RolloutOutcome, RolloutRequest } from "./types.ts";
+
+/** One tool call outside of a rollout. Text for the model; throws only when the sandbox itself failed. */
+export function runTool(sandbox: Sandbox, name: string, args: Arguments): Promise<string> {
+  return runToolIn({ sandbox }, name, args);
+}
