@@ -2,10 +2,13 @@
 import type { Selectable } from "kysely";
 import { sql } from "kysely";
 import type { ExperimentSettings } from "../../core/experiment.ts";
+import type { PolicyRef } from "../../core/policy.ts";
 import { differingPaths, hashJson } from "./canonical.ts";
+import type { Db } from "./database.ts";
 import { StoreError } from "./errors.ts";
 import { type Executor, encodeRow, type Row, upsert } from "./rows.ts";
 import type { Database } from "./schema.ts";
+import { endTimeline, startPhase } from "./timeline.ts";
 
 export type ExperimentRow = Selectable<Database["experiments"]>;
 export type IterationRow = Selectable<Database["iterations"]>;
@@ -58,46 +61,51 @@ export async function getExperiment(db: Executor, name: string): Promise<Experim
   return row;
 }
 
-export async function setStatus(db: Executor, name: string, status: ExperimentStatus): Promise<void> {
-  await updateExperiment(db, name, { status });
+/** What an experiment has come to so far; each call replaces what it names and keeps the rest. */
+export interface ExperimentResult {
+  readonly policy?: PolicyRef;
+  readonly error?: string;
 }
 
-/** The result is any JSON object; it is written together with the status, so that neither is seen without the other. */
-export async function setResult(
-  db: Executor,
+/**
+ * Sets the status, with what is known besides. `phase` is also written to the timeline, once: a repeated call does not move its start.
+ * Throws StoreError `missing`.
+ */
+export async function setStatus(
+  db: Db,
   name: string,
   status: ExperimentStatus,
-  result: object,
+  known: ExperimentResult & { readonly phase?: string } = {},
 ): Promise<void> {
-  await updateExperiment(db, name, { status, result });
+  const { phase, ...result } = known;
+  await db.transaction().execute(async (tx) => {
+    const before = (await getExperiment(tx, name)).result as ExperimentResult | null;
+    // An error belongs to the status it came with.
+    const { error: _, ...kept } = before ?? {};
+    const merged = { ...kept, ...result };
+    await tx
+      .updateTable("experiments")
+      .set({
+        ...encodeRow({ status, result: Object.keys(merged).length > 0 ? merged : null }),
+        updated_at: sql`now()`,
+      } as never)
+      .where("name", "=", name)
+      .execute();
+    if (phase !== undefined) await startPhase(tx, { experiment: name, iteration: 0, try: 1, phase });
+    if (status !== "running") await endTimeline(tx, name, status);
+  });
 }
 
-async function updateExperiment(db: Executor, name: string, change: object): Promise<void> {
-  const updated = await db
-    .updateTable("experiments")
-    .set({ ...encodeRow(change), updated_at: sql`now()` } as never)
-    .where("name", "=", name)
-    .executeTakeFirst();
-  if (updated.numUpdatedRows === 0n) throw new StoreError("missing", `no experiment "${name}" is recorded`);
-}
-
-export async function recordIteration(db: Executor, iteration: Row<"iterations">): Promise<void> {
-  await upsert(db, "iterations", iteration, ["experiment", "iteration", "try"]);
-}
-
-/** Changes some columns of a recorded iteration. Throws StoreError `missing`. */
-export async function updateIteration(
-  db: Executor,
-  key: { readonly experiment: string; readonly iteration: number; readonly try: number },
-  change: Partial<Pick<Row<"iterations">, "status" | "end_policy" | "pool" | "timings">>,
-): Promise<void> {
-  const updated = await db
-    .updateTable("iterations")
-    .set({ ...encodeRow(change), updated_at: sql`now()` } as never)
-    .where("experiment", "=", key.experiment)
-    .where("iteration", "=", key.iteration)
-    .where("try", "=", key.try)
-    .executeTakeFirst();
-  if (updated.numUpdatedRows === 0n)
-    throw new StoreError("missing", `no iteration ${key.iteration} of "${key.experiment}" is recorded`);
+/** Statuses of an iteration are its phases; the start of each is on the timeline. */
+export async function recordIteration(db: Db, iteration: Row<"iterations">): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await upsert(tx, "iterations", iteration, ["experiment", "iteration", "try"]);
+    await startPhase(tx, {
+      experiment: iteration.experiment,
+      iteration: iteration.iteration,
+      try: iteration.try,
+      // What follows the choice of a policy is its evaluation.
+      phase: iteration.status === "finished" ? "evaluate" : iteration.status,
+    });
+  });
 }

@@ -7,21 +7,20 @@ export {
   putJson,
   sha256Of,
 } from "./artifacts.ts";
-export { canonicalJson, differingPaths, hashJson } from "./canonical.ts";
+export { differingPaths, hashJson } from "./canonical.ts";
 export { connectDatabase, type DatabaseOptions, type Db, describeUrl, openDatabase } from "./database.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
 export { type EventRow, listEvents, recordArtifact, recordEvent } from "./events.ts";
 export {
   createExperiment,
+  type ExperimentResult,
   type ExperimentRow,
   type ExperimentStatus,
   getExperiment,
   type IterationRow,
   type NewExperiment,
   recordIteration,
-  setResult,
   setStatus,
-  updateIteration,
 } from "./experiments.ts";
 export {
   type Attempt,
@@ -32,7 +31,17 @@ export {
   readLedger,
   sealRollout,
 } from "./ledger.ts";
-export { getPolicy, type PolicyKind, recordEvaluation, recordPolicy, recordUpdate } from "./policies.ts";
+export {
+  findUpdate,
+  getPolicy,
+  listPolicies,
+  type PolicyKind,
+  recordBatch,
+  recordEvaluation,
+  recordPolicy,
+  recordUpdate,
+  type UpdateRow,
+} from "./policies.ts";
 export {
   findGroup,
   findRollout,

@@ -1,7 +1,11 @@
 /** Policies, the updates that made them, and what evaluation measured. */
+import type { Selectable } from "kysely";
 import type { PolicyRef } from "../../core/policy.ts";
 import { StoreError } from "./errors.ts";
 import { type Executor, encodeRow, type Row, upsert } from "./rows.ts";
+import type { Database } from "./schema.ts";
+
+export type UpdateRow = Selectable<Database["updates"]>;
 
 export type PolicyKind = "nano" | "openai";
 
@@ -38,10 +42,34 @@ export async function getPolicy(
   };
 }
 
+/** The groups an update was offered, whether or not they made a batch. */
+export async function recordBatch(db: Executor, batch: Row<"batches">): Promise<void> {
+  await upsert(db, "batches", batch, ["experiment", "iteration", "try", "update"]);
+}
+
+export async function findUpdate(
+  db: Executor,
+  key: Pick<Row<"updates">, "experiment" | "iteration" | "try" | "update">,
+): Promise<UpdateRow | undefined> {
+  return db
+    .selectFrom("updates")
+    .selectAll()
+    .where("experiment", "=", key.experiment)
+    .where("iteration", "=", key.iteration)
+    .where("try", "=", key.try)
+    .where("update", "=", key.update)
+    .executeTakeFirst();
+}
+
 export async function recordUpdate(db: Executor, update: Row<"updates">): Promise<void> {
   await upsert(db, "updates", update, ["experiment", "iteration", "try", "update"]);
 }
 
 export async function recordEvaluation(db: Executor, evaluation: Row<"evaluations">): Promise<void> {
   await upsert(db, "evaluations", evaluation, ["key"]);
+}
+
+/** Every policy, oldest first. */
+export async function listPolicies(db: Executor): Promise<Selectable<Database["policies"]>[]> {
+  return db.selectFrom("policies").selectAll().orderBy("created_at").orderBy("id").execute();
 }

@@ -1,6 +1,7 @@
 /** Writing rows by their key: again is the same row, and other content under an immutable key is a conflict. */
 import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from "kysely";
-import { canonicalJson, differingPaths } from "./canonical.ts";
+import { canonicalJson } from "../../core/canonical.ts";
+import { differingPaths } from "./canonical.ts";
 import { StoreError } from "./errors.ts";
 import type { Database } from "./schema.ts";
 

@@ -26,7 +26,6 @@ export interface Database {
     start_policy: string;
     end_policy: string | null;
     pool: Json | null;
-    timings: Json | null;
     pinned: Json;
     created_at: Timestamp;
     updated_at: Timestamp;
@@ -134,6 +133,18 @@ export interface Database {
     weight_version: string;
     new_segment: boolean;
     record: Json;
+    created_at: Timestamp;
+  };
+  /** What each update was offered: the groups collected for it. `artifact` is null when every group was dropped, so that no update was made. */
+  batches: {
+    experiment: string;
+    iteration: number;
+    try: number;
+    update: number;
+    groups: Json<string[]>;
+    kept_groups: number;
+    dropped_groups: number;
+    artifact: Json | null;
     created_at: Timestamp;
   };
   updates: {

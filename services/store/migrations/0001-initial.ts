@@ -31,7 +31,6 @@ const TABLES: Readonly<Record<string, { readonly columns: Columns; readonly key:
       start_policy: "text",
       end_policy: "text?",
       pool: "json?",
-      timings: "json?",
       pinned: "json",
       created_at: "now",
       updated_at: "now",
@@ -165,6 +164,20 @@ const TABLES: Readonly<Record<string, { readonly columns: Columns; readonly key:
       created_at: "now",
     },
     key: ["fence", "turn"],
+  },
+  batches: {
+    columns: {
+      experiment: "text",
+      iteration: "integer",
+      try: "integer",
+      update: "integer",
+      groups: "json",
+      kept_groups: "integer",
+      dropped_groups: "integer",
+      artifact: "json?",
+      created_at: "now",
+    },
+    key: ["experiment", "iteration", "try", "update"],
   },
   updates: {
     columns: {
