@@ -184,7 +184,9 @@ export interface EvaluateOutput {
 export interface TaskSetRef {
   readonly name: string;
   readonly hash: string;
-  readonly tasks: readonly { readonly taskId: string; readonly key: string }[];
+  readonly tasks: readonly string[];
+  /** Candidate keys of the tasks, same order: what pools must leave out. */
+  readonly keys: readonly string[];
 }
 
 /** Everything that determines a fixed set of tasks. */
@@ -202,7 +204,8 @@ export interface TaskSetSpec {
 
 export interface ExperimentStatusInput {
   readonly experiment: string;
-  readonly status: "preparing" | "running" | "finished" | "failed" | "cancelled";
+  readonly status: "running" | "done" | "failed" | "stopped";
+  /** What the experiment is doing, for people. */
   readonly phase?: string;
   readonly error?: string;
   readonly policy?: PolicyRef;

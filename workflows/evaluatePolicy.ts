@@ -24,7 +24,7 @@ export interface EvaluatePolicyInput {
 export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<EvaluateOutput> {
   const { scope, set, settings } = input;
   const groups = set.tasks.map(
-    ({ taskId, key }): GroupInput => ({
+    (taskId): GroupInput => ({
       scope,
       phase: "evaluate",
       key: `${scope.experiment}/eval/${set.name}/${input.mode}/${input.policy.id}/${taskId}`,
@@ -34,7 +34,7 @@ export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<Evalua
       size: input.samples,
       seed: settings.evaluation.seed,
       // Neither the policy nor the iteration: policies are compared under the same random streams.
-      randomKeys: ["evaluate", set.name, key],
+      randomKeys: ["evaluate", set.name, taskId],
       limits: settings.rollout.limits,
       sampling: input.sampling,
       sandbox: settings.sandbox,

@@ -33,7 +33,8 @@ export async function prepareTaskSet(input: PrepareTaskSetInput): Promise<TaskSe
     spec.perFunctionCap,
     EMPTY_STREAM,
   );
-  const tasks: { taskId: string; key: string }[] = [];
+  const tasks: string[] = [];
+  const keys: string[] = [];
   const scope = new CancellationScope();
   await scope.run(() =>
     slidingWindow<CandidateRef, ValidateOutput | null>({
@@ -53,14 +54,16 @@ export async function prepareTaskSet(input: PrepareTaskSetInput): Promise<TaskSe
             throw error;
           }),
       settle: (candidate, result) => {
-        if (result?.taskId != null && !tasks.some((task) => task.taskId === result.taskId))
-          tasks.push({ taskId: result.taskId, key: candidate.key });
+        if (result?.taskId != null && !tasks.includes(result.taskId)) {
+          tasks.push(result.taskId);
+          keys.push(candidate.key);
+        }
         return tasks.length < spec.tasks;
       },
       cancel: () => scope.cancel(),
     }),
   );
-  const set: TaskSetRef = { name, hash, tasks };
+  const set: TaskSetRef = { name, hash, tasks, keys };
   await records.saveTaskSet({ spec, set });
   return set;
 }

@@ -1,6 +1,7 @@
 /** The outer loop: an entity per experiment, one runIteration after the other, continue-as-new per iteration (paper §1). */
 import {
   CancellationScope,
+  ContinueAsNew,
   continueAsNew,
   executeChild,
   isCancellation,
@@ -38,7 +39,7 @@ export async function runExperiment(input: RunExperimentInput): Promise<PolicyRe
   try {
     const state = input.carried ?? (await prepare(input));
     if (state.next > settings.iterations) {
-      await records.recordExperiment({ experiment: name, status: "finished", policy: state.policy });
+      await records.recordExperiment({ experiment: name, status: "done", policy: state.policy });
       return state.policy;
     }
     const scope: Scope = { experiment: name, iteration: state.next, try: 1 };
@@ -68,7 +69,7 @@ export async function runExperiment(input: RunExperimentInput): Promise<PolicyRe
     await CancellationScope.nonCancellable(() =>
       records.recordExperiment({
         experiment: name,
-        status: isCancellation(error) ? "cancelled" : "failed",
+        status: isCancellation(error) ? "stopped" : "failed",
         error: rootCause(error),
       }),
     );
@@ -84,7 +85,7 @@ function rootCause(error: unknown): string {
 
 /** Environments, start policy, fixed task sets, and the evaluation of the untrained policy: iteration 0. */
 async function prepare({ name, settings }: RunExperimentInput): Promise<ExperimentState> {
-  await records.recordExperiment({ experiment: name, status: "preparing", phase: "environments" });
+  await records.recordExperiment({ experiment: name, status: "running", phase: "environments" });
   const setSettings: Record<string, TaskSetSettings> = {
     ...settings.evaluation.sets,
     validation: settings.selection.set,
@@ -103,13 +104,13 @@ async function prepare({ name, settings }: RunExperimentInput): Promise<Experime
   const byName = new Map(environments.map((environment) => [environment.name, environment]));
   const pick = (wanted: readonly string[]) => wanted.map((environment) => byName.get(environment)!);
 
-  await records.recordExperiment({ experiment: name, status: "preparing", phase: "start policy" });
+  await records.recordExperiment({ experiment: name, status: "running", phase: "start policy" });
   const policy = await trainer.startPolicy.executeWithOptions(withSummary("gpu", "start policy"), [
     { seed: settings.evaluation.seed, kind: settings.policy.kind },
   ]);
   await records.publish({ policy, policyServer: settings.policy });
 
-  await records.recordExperiment({ experiment: name, status: "preparing", phase: "task sets" });
+  await records.recordExperiment({ experiment: name, status: "running", phase: "task sets" });
   const { synthesis } = settings;
   const sets: TaskSetRef[] = [];
   for (const [setName, set] of Object.entries(setSettings)) {
@@ -146,7 +147,7 @@ async function prepare({ name, settings }: RunExperimentInput): Promise<Experime
     environments: pick(settings.environments.train),
     validation,
     sets: measured,
-    used: sets.flatMap((set) => set.tasks.map((task) => task.key)),
+    used: sets.flatMap((set) => set.keys),
   };
 }
 

@@ -1,0 +1,58 @@
+/** assemble: an update's groups become one immutable batch; groups whose raw rewards are all equal are left out (paper §6). */
+
+import { advantages, keepGroup } from "../core/advantage.ts";
+import type { ArtifactRef } from "../core/artifact.ts";
+import type { Trajectory } from "../core/trajectory.ts";
+import { getJson, listRollouts, recordUpdate } from "../services/store/index.ts";
+import { type BatchRow, encodeBatch } from "../services/trainers/batch.ts";
+import type { RecordServices } from "./services.ts";
+import type { AssembleInput, AssembleOutput } from "./types.ts";
+
+export async function assemble(services: RecordServices, input: AssembleInput): Promise<AssembleOutput> {
+  const rows: BatchRow[] = [];
+  let kept = 0;
+  let dropped = 0;
+  for (const key of input.groups) {
+    const rollouts = await listRollouts(services.db, key);
+    const raw = rollouts.map((row) => row.raw_reward as 0 | 1);
+    if (!keepGroup(raw)) {
+      dropped++;
+      continue;
+    }
+    kept++;
+    const advantage = advantages(
+      rollouts.map((row) => row.reward!),
+      input.advantage,
+    );
+    for (const [member, row] of rollouts.entries()) {
+      const trajectory = await getJson<Trajectory>(services.artifacts, row.trajectory as ArtifactRef);
+      for (const segment of trajectory.segments) {
+        rows.push({
+          group: key,
+          rollout: row.key,
+          advantage: advantage[member]!,
+          reward: row.reward!,
+          raw: raw[member]!,
+          ...segment,
+        });
+      }
+    }
+  }
+  const batch = rows.length === 0 ? null : await services.artifacts.put(encodeBatch(rows), "batch");
+  if (batch === null) {
+    const { experiment, iteration } = input.scope;
+    await recordUpdate(services.db, {
+      experiment,
+      iteration,
+      try: input.scope.try,
+      update: input.update,
+      batch: {},
+      parent_policy: input.parent.id,
+      policy: input.parent.id,
+      kept_groups: 0,
+      dropped_groups: dropped,
+      metrics: {},
+    });
+  }
+  return { batch, kept, dropped };
+}

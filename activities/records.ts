@@ -1,0 +1,78 @@
+/** Records of experiments, iterations and task sets: what people watch and what later work is found by. */
+import {
+  findTaskSet as findSet,
+  hashJson,
+  recordEvent,
+  recordIteration as recordIterationRow,
+  recordTaskSet,
+  setResult,
+  setStatus,
+} from "../services/store/index.ts";
+import type { RecordServices } from "./services.ts";
+import type {
+  Activities,
+  ExperimentStatusInput,
+  IterationRecordInput,
+  TaskSetRef,
+  TaskSetSpec,
+} from "./types.ts";
+
+export async function recordExperiment(
+  services: RecordServices,
+  input: ExperimentStatusInput,
+): Promise<void> {
+  const { experiment, status, phase, error, policy } = input;
+  if (status === "running") await setStatus(services.db, experiment, status);
+  else
+    await setResult(services.db, experiment, status, {
+      ...(error === undefined ? {} : { error }),
+      ...(policy === undefined ? {} : { policy }),
+    });
+  await recordEvent(services.db, {
+    key: `${experiment}/${phase ?? status}`,
+    experiment,
+    kind: "phase",
+    detail: { iteration: 0, phase: phase ?? status, ...(error === undefined ? {} : { error }) },
+  });
+}
+
+export async function recordIteration(services: RecordServices, input: IterationRecordInput): Promise<void> {
+  const { experiment, iteration } = input.scope;
+  await recordIterationRow(services.db, {
+    experiment,
+    iteration,
+    try: input.scope.try,
+    status: input.status,
+    start_policy: input.startPolicy,
+    end_policy: input.endPolicy,
+    pool: input.pool,
+    timings: null,
+    pinned: input.pinned as object,
+  });
+  await recordEvent(services.db, {
+    key: `${experiment}/it/${iteration}/try/${input.scope.try}/${input.status}`,
+    experiment,
+    kind: "phase",
+    detail: { iteration, try: input.scope.try, phase: input.status },
+  });
+}
+
+/** The name of a set says nothing about its tasks, so it is no part of the hash. */
+export async function findTaskSet(
+  services: RecordServices,
+  input: { readonly spec: TaskSetSpec; readonly name: string },
+): ReturnType<Activities["findTaskSet"]> {
+  const hash = hashJson(input.spec).slice(0, 16);
+  const row = await findSet(services.db, hash);
+  if (row === undefined) return { hash, found: null };
+  const { keys } = row.spec as { keys: string[] };
+  return { hash, found: { name: input.name, hash, tasks: row.tasks, keys } };
+}
+
+export async function saveTaskSet(
+  services: RecordServices,
+  input: { readonly spec: TaskSetSpec; readonly set: TaskSetRef },
+): Promise<void> {
+  const { hash, tasks, keys } = input.set;
+  await recordTaskSet(services.db, { hash, spec: { spec: input.spec, keys }, tasks });
+}

@@ -1,0 +1,16 @@
+/** refine: writes the statement of another specificity level; patch and tests stay as they are (paper §3). */
+import { recordStatement } from "../services/store/index.ts";
+import { findLeaks, writeStatement } from "../services/synthesis/index.ts";
+import type { RecordServices } from "./services.ts";
+import { loadTask } from "./tasks.ts";
+import type { RefineInput, RefineOutput } from "./types.ts";
+
+export async function refine(services: RecordServices, input: RefineInput): Promise<RefineOutput> {
+  const task = await loadTask(services, input.taskId);
+  const statement = writeStatement(task, input.level);
+  const leaks = findLeaks(task, statement);
+  if (leaks.length > 0)
+    return { written: false, reason: `statement of level ${input.level} leaks: ${leaks.join("; ")}` };
+  await recordStatement(services.db, statement);
+  return { written: true, reason: null };
+}

@@ -1,0 +1,141 @@
+/** rollout: one Leaf rollout in a fresh sandbox, recorded turn by turn, accepted once for its slot. */
+import { ApplicationFailure, CancelledFailure } from "@temporalio/activity";
+import { errorKind } from "../core/errors.ts";
+import { random } from "../core/random.ts";
+import { isTruncated, type Trajectory } from "../core/trajectory.ts";
+import { HARNESS_VERSION, runRollout } from "../services/harness/index.ts";
+import type { Sandbox } from "../services/sandbox/runtime.ts";
+import {
+  appendTurn,
+  failAttempt,
+  findRollout,
+  getStatement,
+  hashJson,
+  openAttempt,
+  putJson,
+  type RolloutRow,
+  sealRollout,
+} from "../services/store/index.ts";
+import { heartbeating } from "./context.ts";
+import type { SandboxServices } from "./services.ts";
+import { agentOverlay, loadTask } from "./tasks.ts";
+import type { GroupInput, RolloutInput, RolloutOutput } from "./types.ts";
+
+/** Boot, agent, collection and destruction of one sandbox; the reaper may remove it afterwards. */
+const SANDBOX_LIFETIME_MS = 3 * 60 * 60 * 1000;
+const DISK_MB = 256;
+
+export async function rollout(services: SandboxServices, input: RolloutInput): Promise<RolloutOutput> {
+  const { group, member } = input;
+  const key = `${group.key}/${member}`;
+  const [task, statement] = await Promise.all([
+    loadTask(services, group.taskId),
+    getStatement(services.db, group.taskId, group.level),
+  ]);
+  const contentKey = rolloutContentKey(group, member, statement.hash);
+  const done = await findRollout(services.db, key);
+  if (done !== undefined && done.content_key === contentKey) return summary(done);
+
+  return heartbeating(async ({ signal, beat }) => {
+    const environment = await services.environments.byKey(task.environment);
+    const attempt = await openAttempt(services.db, key);
+    let sandbox: Sandbox | null = null;
+    try {
+      sandbox = await services.runtime.create(
+        {
+          root: environment.root,
+          overlay: agentOverlay(task),
+          mounts: [{ source: environment.modules, target: "/repo/node_modules" }],
+          limits: { memoryMb: group.sandbox.memoryMb, processes: group.sandbox.processes, diskMb: DISK_MB },
+          env: {},
+        },
+        {
+          experiment: group.scope.experiment,
+          slot: key,
+          attempt: attempt.attempt,
+          fence: attempt.fence,
+          deadline: Date.now() + SANDBOX_LIFETIME_MS,
+        },
+      );
+      const { trajectory, modelSeconds, toolSeconds } = await runRollout({
+        statement: statement.text,
+        policy: group.policy.id,
+        limits: group.limits,
+        sampling: group.sampling,
+        turnSeed: (turn) => random(group.seed, ...group.randomKeys, member, turn).seed32(),
+        sandbox,
+        client: services.policy.client(group.policyServer),
+        template: services.policy.template(group.policyServer),
+        ledger: { append: (turn) => appendTurn(services.db, attempt.fence, turn) },
+        ...(group.sandbox.reuseCommands ? { commandCache: services.commandCache(environment.key) } : {}),
+        onTurn: (turn) => beat({ turn }),
+        signal,
+      });
+      if (trajectory.exit === "cancelled") throw new CancelledFailure("the rollout was cancelled");
+      if (trajectory.exit === "llm_query_error") throw new Error("the policy server failed");
+      const row = await sealRollout(services.db, attempt.fence, {
+        key,
+        group_key: group.key,
+        member,
+        task_id: group.taskId,
+        level: group.level,
+        policy: group.policy.id,
+        content_key: contentKey,
+        exit: trajectory.exit,
+        truncated: isTruncated(trajectory.exit),
+        turns: trajectory.turns.length,
+        generated_tokens: trajectory.generatedTokens,
+        outcome: null,
+        rule: null,
+        raw_reward: null,
+        reward: null,
+        tree_hash: await sandbox.treeHash(),
+        change: await sandbox.changes(),
+        trajectory: await putJson(services.artifacts, trajectory, "trajectory"),
+        tools: toolCounts(trajectory),
+        model_seconds: modelSeconds,
+        tool_seconds: toolSeconds,
+      });
+      return summary(row);
+    } catch (error) {
+      const kind = signal.aborted ? "cancelled" : (errorKind(error) ?? "error");
+      const message = error instanceof Error ? error.message : String(error);
+      await failAttempt(services.db, attempt.fence, kind, message).catch(() => undefined);
+      if (signal.aborted) throw new CancelledFailure("the rollout was cancelled");
+      // A restarted policy server serves only what it was told to: tell it, then let the slot's next attempt run.
+      if (kind === "not-served") await services.policy.publish(group.policy, group.policyServer);
+      if (kind === "capability") throw error;
+      throw ApplicationFailure.create({
+        message: `${kind}: ${message}`,
+        type: "Infrastructure",
+        cause: error as Error,
+      });
+    } finally {
+      await sandbox?.destroy();
+    }
+  });
+}
+
+/** Equal keys = the same rollout, whoever runs it and when. */
+function rolloutContentKey(group: GroupInput, member: number, statementHash: string): string {
+  return hashJson({
+    task: group.taskId,
+    statement: statementHash,
+    policy: group.policy.id,
+    harness: HARNESS_VERSION,
+    limits: group.limits,
+    sampling: group.sampling,
+    random: [group.seed, ...group.randomKeys, member],
+  });
+}
+
+function toolCounts(trajectory: Trajectory): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const turn of trajectory.turns)
+    for (const call of turn.toolCalls) counts[call.name] = (counts[call.name] ?? 0) + 1;
+  return counts;
+}
+
+function summary(row: RolloutRow): RolloutOutput {
+  return { key: row.key, exit: row.exit, turns: row.turns, generatedTokens: row.generated_tokens };
+}

@@ -1,0 +1,50 @@
+/** What activities call: the services of one worker process, put together by `workers/`. */
+
+import type { ExperimentSettings } from "../core/experiment.ts";
+import type { PolicyRef } from "../core/policy.ts";
+import type { PreparedEnvironment } from "../services/environments/types.ts";
+import type { GradingService } from "../services/grading/types.ts";
+import type { CommandCache } from "../services/harness/types.ts";
+import type { PolicyClient } from "../services/policy/client.ts";
+import type { PolicyTemplate } from "../services/policy/template.ts";
+import type { SandboxRuntime } from "../services/sandbox/runtime.ts";
+import type { ArtifactStore, Db } from "../services/store/index.ts";
+import type { SynthesisService } from "../services/synthesis/types.ts";
+import type { Trainer } from "../services/trainers/trainer.ts";
+
+export type PolicyServerSettings = ExperimentSettings["policy"];
+
+export interface PolicyAccess {
+  client(server: PolicyServerSettings): PolicyClient;
+  template(server: PolicyServerSettings): PolicyTemplate;
+  /** Loads the policy on the server and returns once the server proves that it serves it. */
+  publish(policy: PolicyRef, server: PolicyServerSettings): Promise<void>;
+}
+
+export interface EnvironmentAccess {
+  /** Prepares it if needed. */
+  prepare(name: string, repeats: number, signal: AbortSignal): Promise<PreparedEnvironment>;
+  byKey(key: string): Promise<PreparedEnvironment>;
+}
+
+/** Every worker has the record. */
+export interface RecordServices {
+  readonly db: Db;
+  readonly artifacts: ArtifactStore;
+  readonly policy: PolicyAccess;
+}
+
+export interface SandboxServices extends RecordServices {
+  readonly environments: EnvironmentAccess;
+  readonly runtime: SandboxRuntime;
+  readonly grading: GradingService;
+  readonly synthesis: SynthesisService;
+  /** Command results by (environment, tree, command), for settings that allow re-use. */
+  readonly commandCache: (environmentKey: string) => CommandCache;
+}
+
+export interface GpuServices extends RecordServices {
+  readonly trainer: Trainer;
+  /** Bytes of the start checkpoint for a seed: pretrained weights, fresh optimizer state. */
+  startCheckpoint(seed: number): Promise<Uint8Array>;
+}
