@@ -26,6 +26,15 @@ export interface TaskSetSettings {
   readonly samplesPerTask: number;
 }
 
+/** Settings that differ from an iteration on (the paper's fifth has another band and larger limits). */
+export interface IterationOverride {
+  /** 1-based; holds for this iteration and all later ones, until a later override changes the same field. */
+  readonly fromIteration: number;
+  readonly filter?: { readonly band?: LearnabilityBand };
+  readonly limits?: Partial<RolloutLimits>;
+  readonly mix?: Readonly<Record<GeneratorName, number>>;
+}
+
 export interface ExperimentSettings {
   readonly seed: number;
   readonly iterations: number;
@@ -94,4 +103,17 @@ export interface ExperimentSettings {
   readonly grading: { readonly mode: "cold" | "warm"; readonly reuse: boolean };
   readonly concurrency: { readonly calibrations: number; readonly groups: number };
   readonly limits: { readonly infrastructureRetries: number };
+  readonly overrides: readonly IterationOverride[];
+}
+
+/** The settings in force in a 1-based iteration: `overrides` applied in order, and none left. */
+export function settingsAt(settings: ExperimentSettings, iteration: number): ExperimentSettings {
+  let { filter, rollout, synthesis } = settings;
+  for (const override of settings.overrides) {
+    if (override.fromIteration > iteration) continue;
+    filter = { ...filter, ...override.filter };
+    rollout = { ...rollout, limits: { ...rollout.limits, ...override.limits } };
+    synthesis = { ...synthesis, mix: override.mix ?? synthesis.mix };
+  }
+  return { ...settings, filter, rollout, synthesis, overrides: [] };
 }

@@ -1,0 +1,99 @@
+/** What must hold between the fields of an experiment, each being possible by itself. */
+import { type ExperimentSettings, settingsAt } from "../experiment.ts";
+import { admittedPasses } from "../learnability.ts";
+
+type Path = readonly (string | number)[];
+
+export interface Inconsistency {
+  readonly path: Path;
+  /** What is expected of the field at `path`. */
+  readonly expected: string;
+}
+
+export function checkSettings(settings: ExperimentSettings): Inconsistency[] {
+  return [
+    ...checkPolicy(settings),
+    ...checkSynthesis(settings),
+    ...checkBand(settings, ["filter", "band"]),
+    ...checkMix(settings, ["synthesis", "mix"]),
+    ...settings.overrides.flatMap((override, index) => {
+      const changed = settingsAt(settings, override.fromIteration);
+      return [
+        ...(override.filter?.band ? checkBand(changed, ["overrides", index, "filter", "band"]) : []),
+        ...(override.mix ? checkMix(changed, ["overrides", index, "mix"]) : []),
+      ];
+    }),
+    ...checkProbes(settings),
+    ...checkSets(settings),
+  ];
+}
+
+function checkPolicy({ policy, rollout }: ExperimentSettings): Inconsistency[] {
+  const found: Inconsistency[] = [];
+  if (policy.kind === "openai" && policy.model === null)
+    found.push({ path: ["policy", "model"], expected: "a model name where policy.kind is openai" });
+  const { temperature, topP, topK, minP } = rollout.sampling;
+  // The nano trainer computes p from the whole softmax; a recorded q of another distribution would bias every ratio.
+  if (policy.kind === "nano" && (temperature !== 1 || topP !== 1 || topK !== 0 || minP !== 0))
+    found.push({
+      path: ["rollout", "sampling"],
+      expected: "temperature 1, topP 1, topK 0, minP 0 where policy.kind is nano",
+    });
+  return found;
+}
+
+function checkSynthesis({ synthesis }: ExperimentSettings): Inconsistency[] {
+  const { minLevel, startLevel, maxLevel, poolTasks, maxCandidates } = synthesis;
+  const found: Inconsistency[] = [];
+  if (minLevel > maxLevel)
+    found.push({ path: ["synthesis", "minLevel"], expected: `at most synthesis.maxLevel (${maxLevel})` });
+  else if (startLevel < minLevel || startLevel > maxLevel)
+    found.push({
+      path: ["synthesis", "startLevel"],
+      expected: `between synthesis.minLevel (${minLevel}) and synthesis.maxLevel (${maxLevel})`,
+    });
+  if (maxCandidates < poolTasks)
+    found.push({
+      path: ["synthesis", "maxCandidates"],
+      expected: `at least synthesis.poolTasks (${poolTasks})`,
+    });
+  return found;
+}
+
+function checkBand({ filter }: ExperimentSettings, path: Path): Inconsistency[] {
+  const { band, probes } = filter;
+  if (band.low > band.high)
+    return [{ path: [...path, "low"], expected: `at most ${[...path, "high"].join(".")} (${band.high})` }];
+  const { min, max } = admittedPasses(probes, band);
+  if (min > max)
+    return [
+      {
+        path,
+        expected: `a band that holds at least one of 1..${probes - 1} passes of ${probes} (filter.probes)`,
+      },
+    ];
+  return [];
+}
+
+function checkMix({ synthesis }: ExperimentSettings, path: Path): Inconsistency[] {
+  return Object.values(synthesis.mix).some((weight) => weight > 0)
+    ? []
+    : [{ path, expected: "at least one weight above 0" }];
+}
+
+function checkProbes({ filter, climb }: ExperimentSettings): Inconsistency[] {
+  return filter.enabled && filter.probesAsGroups && filter.probes !== climb.groupSize
+    ? [
+        {
+          path: ["filter", "probes"],
+          expected: `climb.groupSize (${climb.groupSize}) where filter.probesAsGroups is true`,
+        },
+      ]
+    : [];
+}
+
+function checkSets({ evaluation }: ExperimentSettings): Inconsistency[] {
+  return Object.keys(evaluation.sets).length > 0
+    ? []
+    : [{ path: ["evaluation", "sets"], expected: "at least one task set" }];
+}
