@@ -2,21 +2,27 @@
  * What to do with a task after a probe (paper §3): admit it, write its statement anew one level more or less specific, or
  * drop it. Patch and tests stay as they are; only the statement changes.
  */
-import { type Decision, direction } from "./learnability.ts";
+import { decide, direction, type LearnabilityBand } from "./learnability.ts";
 import type { StatementLevel } from "./task.ts";
 
-export interface RefinementState {
-  /** Outcome of the last probe. */
-  readonly decision: Decision;
-  /** Levels probed so far, in order; the last is the one just decided. Not empty. */
-  readonly probedLevels: readonly StatementLevel[];
+/** A complete probe of one statement, and what was tried before it. */
+export interface ProbeOutcome {
+  readonly passes: number;
+  readonly runs: number;
+  readonly band: LearnabilityBand;
+  /** Level just probed. */
+  readonly level: StatementLevel;
+  /** Every level probed so far, this one included or not. */
+  readonly probed: readonly StatementLevel[];
+  /** Statements rewritten so far. */
+  readonly refinements: number;
+  readonly maxRefinements: number;
   readonly minLevel: StatementLevel;
   readonly maxLevel: StatementLevel;
-  readonly maxRefinements: number;
 }
 
 export type DropReason =
-  /** The next level was probed before: its label is known to be out of band, on the other side. */
+  /** The next level was probed before: it is out of band on the other side. */
   | "between-levels"
   /** Too easy with the least specific statement allowed. */
   | "too-easy-at-least-specific"
@@ -30,16 +36,13 @@ export type RefinementAction =
   | { readonly action: "drop"; readonly reason: DropReason };
 
 /** Too easy asks for a less specific statement, too hard for a more specific one; no level is probed twice. */
-export function refine(state: RefinementState): RefinementAction {
-  const { probedLevels, minLevel, maxLevel, maxRefinements } = state;
-  const level = probedLevels.at(-1);
-  if (level === undefined) throw new RangeError("refine: expected at least one probed level");
-  const wanted = direction(state.decision);
+export function refinementAction(probe: ProbeOutcome): RefinementAction {
+  const wanted = direction(decide(probe.passes, probe.runs, probe.band));
   if (wanted === "admit") return { action: "admit" };
-  const next = wanted === "too-easy" ? level - 1 : level + 1;
-  if (next < minLevel) return { action: "drop", reason: "too-easy-at-least-specific" };
-  if (next > maxLevel) return { action: "drop", reason: "too-hard-at-most-specific" };
-  if (probedLevels.some((probed) => probed === next)) return { action: "drop", reason: "between-levels" };
-  if (probedLevels.length > maxRefinements) return { action: "drop", reason: "refinements-spent" };
+  const next = wanted === "too-easy" ? probe.level - 1 : probe.level + 1;
+  if (next < probe.minLevel) return { action: "drop", reason: "too-easy-at-least-specific" };
+  if (next > probe.maxLevel) return { action: "drop", reason: "too-hard-at-most-specific" };
+  if (probe.probed.some((level) => level === next)) return { action: "drop", reason: "between-levels" };
+  if (probe.refinements >= probe.maxRefinements) return { action: "drop", reason: "refinements-spent" };
   return { action: "refine", level: next as StatementLevel };
 }

@@ -48,7 +48,6 @@ export function passAtK(runs: number, passes: number, k: number): number {
 }
 
 export interface BootstrapOptions {
-  readonly random: RandomStream;
   /** Default 2,000. */
   readonly resamples?: number;
   /** Default 0.95. */
@@ -56,25 +55,28 @@ export interface BootstrapOptions {
 }
 
 /** Mean of per-task pass rates (pass@1), with a cluster bootstrap over tasks: percentile interval. Not empty. */
-export function meanPassRate(tasks: readonly TaskResult[], options: BootstrapOptions): Estimate {
-  return bootstrapMean(tasks.map(rate), options);
+export function meanPassRateInterval(
+  tasks: readonly TaskResult[],
+  random: RandomStream,
+  options: BootstrapOptions = {},
+): Estimate {
+  return bootstrapMean(tasks.map(rate), random, options);
 }
 
 /**
  * Mean difference of pass rates `after` − `before` of the same tasks in the same order, with a paired bootstrap over
  * tasks: percentile interval. Not empty.
  */
-export function pairedDifference(
+export function pairedDifferenceInterval(
   before: readonly TaskResult[],
   after: readonly TaskResult[],
-  options: BootstrapOptions,
+  random: RandomStream,
+  options: BootstrapOptions = {},
 ): Estimate {
   if (before.length !== after.length)
-    throw new RangeError(`pairedDifference: ${before.length} tasks before, ${after.length} after`);
-  return bootstrapMean(
-    before.map((task, index) => rate(after[index]!) - rate(task)),
-    options,
-  );
+    throw new RangeError(`paired difference: ${before.length} tasks before, ${after.length} after`);
+  const differences = before.map((task, index) => rate(after[index]!) - rate(task));
+  return bootstrapMean(differences, random, options);
 }
 
 /** (Σw)² / Σw² of weights >= 0, in samples; 0 without a positive weight. */
@@ -101,7 +103,8 @@ function mean(values: ArrayLike<number>): number {
 
 function bootstrapMean(
   values: readonly number[],
-  { random, resamples = 2000, confidence = 0.95 }: BootstrapOptions,
+  random: RandomStream,
+  { resamples = 2000, confidence = 0.95 }: BootstrapOptions,
 ): Estimate {
   if (values.length === 0) throw new RangeError("bootstrap: expected at least one task");
   const means = new Float64Array(resamples);
