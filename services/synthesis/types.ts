@@ -3,10 +3,8 @@ import type { RandomStream } from "../../core/random.ts";
 import type {
   FileChange,
   GeneratorName,
-  Reproduction,
   Statement,
   StatementLevel,
-  StatusMap,
   Task,
   TaskType,
 } from "../../core/task.ts";
@@ -25,6 +23,8 @@ export interface Candidate {
     readonly operator: string;
   }[];
   readonly functions: readonly string[];
+  /** A combination's mutations alone, in the order of `sites`: environment snapshot -> tree with that one only. */
+  readonly parts?: readonly (readonly FileChange[])[];
 }
 
 export interface Brief {
@@ -65,13 +65,12 @@ export interface ValidationResult {
   readonly gates: readonly GateVerdict[];
 }
 
-/** What validation asks of grading: a run of an environment's tests on a tree. */
-export interface TestRun {
-  readonly statuses: StatusMap;
-  readonly exitCode: number | null;
-  readonly ended: boolean;
-  readonly cpuSeconds: number;
-  readonly output: string;
+export interface ValidateOptions {
+  /** Runs of the base tree that must agree, the first included. */
+  readonly stabilityRuns: number;
+  /** Default true. A task without a reproduction has statements of level 0 only. */
+  readonly requireReproduction?: boolean;
+  readonly signal?: AbortSignal;
 }
 
 export interface SynthesisService {
@@ -85,11 +84,22 @@ export interface SynthesisService {
   validate(
     environment: PreparedEnvironment,
     candidate: Candidate,
-    options: { readonly stabilityRuns: number; readonly signal?: AbortSignal },
+    options: ValidateOptions,
   ): Promise<ValidationResult>;
-  /** Pure. `reproduction` is null at level 0. */
+  /** Pure: same task and level, same text. Level 0 never quotes the reproduction. */
   writeStatement(task: Task, level: StatementLevel): Statement;
   /** Empty when nothing leaks at that level. */
   findLeaks(task: Task, statement: Statement): readonly string[];
 }
-export type { Reproduction };
+
+export type SynthesisErrorKind = "infrastructure" | "cancelled" | "environment";
+
+/** `infrastructure`: try again; `environment`: the prepared environment is not what it says. A bad candidate is no error. */
+export class SynthesisError extends Error {
+  readonly kind: SynthesisErrorKind;
+  constructor(kind: SynthesisErrorKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "SynthesisError";
+    this.kind = kind;
+  }
+}

@@ -1,0 +1,55 @@
+/** Whole-file changes of a tree, and the identities made of them: candidate keys and task ids. */
+import { createHash } from "node:crypto";
+import type { FileChange, Task } from "../../core/task.ts";
+import type { Candidate } from "./types.ts";
+
+export function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+export function writeText(path: string, content: string): FileChange {
+  return { kind: "write", path, content, encoding: "utf8" };
+}
+
+/** The new text of each file that a change writes. */
+export function textsOf(changes: readonly FileChange[]): Map<string, string> {
+  const texts = new Map<string, string>();
+  for (const change of changes)
+    if (change.kind === "write") {
+      const bytes = Buffer.from(change.content, change.encoding);
+      texts.set(change.path, bytes.toString("utf8"));
+    }
+  return texts;
+}
+
+/** `first`, then `second`: one change with each path once, sorted. */
+export function composeChanges(
+  first: readonly FileChange[],
+  second: readonly FileChange[],
+): readonly FileChange[] {
+  const byPath = new Map([...first, ...second].map((change) => [change.path, change]));
+  return [...byPath.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function canonical(changes: readonly FileChange[]): unknown {
+  return composeChanges(changes, []).map((change) => {
+    if (change.kind === "write")
+      return ["write", change.path, Buffer.from(change.content, change.encoding).toString("base64")];
+    return change.kind === "symlink" ? ["symlink", change.path, change.target] : ["delete", change.path];
+  });
+}
+
+/**
+ * Same base tree of the same package, same key, however it was generated: duplicates are dropped by it. 32 hex digits.
+ */
+export function candidateKey(candidate: Candidate): string {
+  const packages = [...new Set(candidate.functions.map((key) => key.split("#")[0]))].sort();
+  return sha256(JSON.stringify([packages, canonical(candidate.base)])).slice(0, 32);
+}
+
+/** `t` + 16 hex digits of the hash of everything but the facts. */
+export function taskId(task: Omit<Task, "id" | "facts">): string {
+  const { environment, type, generator, base, gold, hiddenFiles, failToPass, passToPass, functions } = task;
+  const fields = [environment, type, generator, base, gold, hiddenFiles, failToPass, passToPass, functions];
+  return `t${sha256(JSON.stringify(fields)).slice(0, 16)}`;
+}

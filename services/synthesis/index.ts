@@ -1,0 +1,49 @@
+/** Public surface of task synthesis. */
+import type { GradingService } from "../grading/index.ts";
+import type { SandboxLimits, SandboxRuntime } from "../sandbox/runtime.ts";
+import { findLeaks } from "./leaks.ts";
+import { combinationGenerator, mutationGenerator } from "./mutation.ts";
+import { removalGenerator } from "./removal.ts";
+import { Reproducer } from "./reproduce.ts";
+import { indexSites, type SiteIndex } from "./sites.ts";
+import { writeStatement } from "./statement.ts";
+import type { SynthesisService, TaskGenerator } from "./types.ts";
+import { validateCandidate } from "./validate.ts";
+
+export { candidateKey } from "./changes.ts";
+export { findLeaks } from "./leaks.ts";
+export { functionKey, isHeldOut } from "./split.ts";
+export { writeStatement } from "./statement.ts";
+export * from "./types.ts";
+
+export interface SynthesisParts {
+  readonly grading: GradingService;
+  readonly sandboxRuntime: SandboxRuntime;
+  /** How validation runs tests; grading's two modes agree, warm is several times cheaper. */
+  readonly mode: "cold" | "warm";
+  readonly limits: SandboxLimits;
+}
+
+export function createSynthesis(parts: SynthesisParts): SynthesisService {
+  const indexes = new Map<string, SiteIndex>();
+  const indexOf: Parameters<typeof mutationGenerator>[0] = (environment) => {
+    const known = indexes.get(environment.key) ?? indexSites(environment);
+    indexes.set(environment.key, known);
+    return known;
+  };
+  const generators: Readonly<Record<TaskGenerator["name"], TaskGenerator>> = {
+    mutation: mutationGenerator(indexOf),
+    combination: combinationGenerator(indexOf),
+    removal: removalGenerator(indexOf),
+  };
+  const { grading, mode, limits } = parts;
+  const reproducer = new Reproducer({ runtime: parts.sandboxRuntime, limits });
+  return {
+    generate: (environment, generator, brief, random) =>
+      generators[generator].generate(environment, brief, random),
+    validate: (environment, candidate, options) =>
+      validateCandidate({ grading, reproducer, mode, limits }, environment, candidate, options),
+    writeStatement,
+    findLeaks,
+  };
+}

@@ -1,0 +1,104 @@
+/** Finds a task's reproduction: proposals from the recordings, sifted by one batch, believed after a run of the command alone. */
+import type { FileChange, Reproduction } from "../../core/task.ts";
+import type { PreparedEnvironment } from "../environments/types.ts";
+import { composeChanges } from "./changes.ts";
+import type { Recording } from "./recording.ts";
+import { type Proposal, proposalsFor, quotable, reproductionOf } from "./reproduction.ts";
+import { record, runCommand, type TrialParts, tryCalls } from "./trials.ts";
+import type { Candidate } from "./types.ts";
+
+/** Sifted proposals whose command is run alone before the search gives up. */
+const MAX_RUNS = 3;
+
+export interface ReproductionRequest {
+  readonly environment: PreparedEnvironment;
+  readonly candidate: Candidate;
+  readonly failToPass: readonly string[];
+  readonly hiddenFiles: readonly string[];
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type Found = { readonly reproduction: Reproduction } | { readonly none: string };
+
+/** Keeps the recordings of the environments it has seen: the solved tree is the same for all their tasks. */
+export class Reproducer {
+  private readonly parts: TrialParts;
+  private readonly recordings = new Map<string, Promise<Recording>>();
+
+  constructor(parts: TrialParts) {
+    this.parts = parts;
+  }
+
+  private recording(environment: PreparedEnvironment, file: string): Promise<Recording> {
+    const key = `${environment.key} ${file}`;
+    const known = this.recordings.get(key);
+    if (known !== undefined) return known;
+    const made = record(this.parts, { environment, overlay: [] }, file);
+    this.recordings.set(key, made);
+    made.catch(() => this.recordings.delete(key));
+    return made;
+  }
+
+  async find(request: ReproductionRequest): Promise<Found> {
+    const recordings: Recording[] = [];
+    for (const file of request.hiddenFiles) recordings.push(await this.recording(request.environment, file));
+    const proposals = proposalsFor(recordings, request.failToPass);
+    if (proposals.length === 0)
+      return { none: "no failing assertion looks at a call that can be written down" };
+    const choices = await this.sift(request, proposals);
+    if (choices.length === 0)
+      return { none: `none of ${proposals.length} calls prints anything else on the base tree` };
+    let reason = "";
+    for (const choice of choices.slice(0, MAX_RUNS)) {
+      const found = await this.confirm(request, choice);
+      if ("reproduction" in found) return found;
+      reason = found.none;
+    }
+    return { none: reason };
+  }
+
+  /** Proposals that show the mistake, best first; those of a combination show one symptom of each part where there are such. */
+  private async sift(
+    request: ReproductionRequest,
+    proposals: readonly Proposal[],
+  ): Promise<readonly Proposal[][]> {
+    const { environment, candidate, signal } = request;
+    const calls = proposals.map(({ call }) => call.code);
+    const differing = async (overlay: readonly FileChange[]) => {
+      const printed = await tryCalls(this.parts, { environment, overlay, signal }, calls);
+      return new Set(
+        proposals.filter(({ call }, i) => printed[i] !== undefined && printed[i] !== call.printed),
+      );
+    };
+    const onBase = await differing(candidate.base);
+    const shown = proposals.filter((proposal) => onBase.has(proposal));
+    const single = shown.map((proposal) => [proposal]);
+    if (candidate.parts === undefined) return single;
+    const firsts: Proposal[] = [];
+    for (const part of candidate.parts) {
+      const onPart = await differing(part);
+      const first = shown.find((proposal) => onPart.has(proposal) && !firsts.includes(proposal));
+      if (first !== undefined) firsts.push(first);
+    }
+    return firsts.length > 1 ? [firsts, ...single] : single;
+  }
+
+  /** Runs the command on the tree the agent gets and on the solved one. */
+  private async confirm(request: ReproductionRequest, choice: readonly Proposal[]): Promise<Found> {
+    const { environment, candidate, hiddenFiles, signal } = request;
+    const { code, command } = reproductionOf(choice.map(({ call }) => call.code));
+    const hidden = hiddenFiles.map((path): FileChange => ({ kind: "delete", path }));
+    const run = async (tree: readonly FileChange[]) => {
+      const overlay = composeChanges(tree, hidden);
+      const result = await runCommand(this.parts, { environment, overlay, signal }, command);
+      return result.exitCode === 0 ? quotable(result.stdout, choice.length) : null;
+    };
+    const expected = await run([]);
+    if (expected !== choice.map(({ call }) => call.printed).join("\n"))
+      return { none: `alone, the call prints something else on the solved tree: ${command}` };
+    const actual = await run(candidate.base);
+    if (actual === null || actual === expected)
+      return { none: `alone, the call shows nothing wrong on the base tree: ${command}` };
+    return { reproduction: { code, command, actual, expected, assertion: choice[0]!.assertion } };
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Statements: a task's facts worded as an issue, more specific with each level. Pure templates with a fixed layout, so that the
+ * smallest policy can find its way: `Run:`, `Prints:` and `Should print:` each stand before a fenced block, names and
+ * `file:line` stand in backticks. Refinement changes only this text; change and tests of a task stay as they are.
+ */
+import type { Statement, StatementLevel, Task } from "../../core/task.ts";
+import { sha256 } from "./changes.ts";
+import { symptom } from "./symptom.ts";
+
+/** Plain name of a kind of mistake, by operator. A statement quotes the operator's own name beside it. */
+const MISTAKES: Readonly<Record<string, string>> = {
+  comparison: "a wrong comparison",
+  equality: "a wrong test for equality",
+  arithmetic: "a wrong arithmetic operator",
+  logical: "a wrong logical operator",
+  negation: "a negation too many or too few",
+  constant: "a wrong constant",
+  boolean: "a wrong true or false",
+  return: "a wrong return",
+  "argument-order": "arguments in the wrong order",
+  variable: "the wrong variable",
+  string: "a wrong string",
+  ternary: "the two results of a condition swapped",
+  increment: "a wrong increment or decrement",
+  "regular-expression": "a wrong regular expression",
+  "loop-control": "a wrong loop control",
+  "dropped-statement": "a missing statement",
+  "removed-body": "a body that was never written",
+};
+
+/** `minimist` of `minimist@1.2.8-0123456789ab`. */
+export function packageOf(environment: string): string {
+  const at = environment.lastIndexOf("@");
+  return at > 0 ? environment.slice(0, at) : environment;
+}
+
+function block(language: string, text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((match) => match[0].length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
+}
+
+function symptomsOf(task: Task): string[] {
+  const { reproduction } = task.facts;
+  if (reproduction === null) return [];
+  const actual = reproduction.actual.split("\n");
+  const expected = reproduction.expected.split("\n");
+  return expected.map((line, i) => symptom(actual[i] ?? "undefined", line));
+}
+
+function sentence(clause: string): string {
+  return `${clause[0]!.toUpperCase()}${clause.slice(1)}.`;
+}
+
+function headline(task: Task): string {
+  const name = packageOf(task.environment);
+  if (task.type === "feature") return `${name}: a function is not implemented yet`;
+  const first = symptomsOf(task)[0];
+  return first === undefined ? `${name}: wrong results` : `${name}: ${first}`;
+}
+
+function opening(task: Task): string {
+  const symptoms = symptomsOf(task);
+  if (task.type === "feature")
+    return [
+      "One of the package's functions is only a stub. What it has to do follows from the code that calls it and from the package's documentation.",
+      ...symptoms.map((clause) => `For now ${clause}.`),
+    ].join(" ");
+  if (task.facts.sites.length > 1)
+    return [
+      "Two things are broken, independently of each other.",
+      ...(symptoms.length > 1
+        ? symptoms.map((clause, i) => `${i === 0 ? "First" : "Second"}, ${clause}.`)
+        : symptoms.map(sentence)),
+    ].join(" ");
+  return symptoms.length > 0
+    ? `For some inputs ${symptoms[0]}.`
+    : "Some calls no longer do what the package's documentation says.";
+}
+
+function names(values: readonly string[]): string {
+  return [...new Set(values)].map((value) => `\`${value}\``).join(" and ");
+}
+
+function functionHint(task: Task): string {
+  const known = task.facts.sites.map((site) => site.functionName);
+  const many = new Set(known).size > 1;
+  if (task.type === "feature") return `The stub is the function ${names(known)}.`;
+  return `The mistake${task.facts.sites.length > 1 ? "s seem" : " seems"} to be in the function${many ? "s" : ""} ${names(known)}.`;
+}
+
+function siteHint(task: Task): string {
+  return task.facts.sites
+    .map(
+      ({ file, line, operator }) =>
+        `Look at \`${file}:${line}\`: ${MISTAKES[operator] ?? "a mistake"} (\`${operator}\`).`,
+    )
+    .join("\n");
+}
+
+const CLOSING: Readonly<Record<"bug" | "feature", string>> = {
+  bug: "Please correct the package's source. Everything else must keep working.",
+  feature: "Please implement it. Everything else must keep working.",
+};
+
+export function writeStatement(task: Task, level: StatementLevel): Statement {
+  const { reproduction } = task.facts;
+  const parts = [headline(task), opening(task)];
+  if (level >= 1 && reproduction !== null)
+    parts.push(
+      `Run:\n\n${block("sh", reproduction.command)}`,
+      `Prints:\n\n${block("", reproduction.actual)}`,
+      `Should print:\n\n${block("", reproduction.expected)}`,
+    );
+  if (level >= 2) parts.push(functionHint(task));
+  if (level >= 3) parts.push(siteHint(task));
+  parts.push(CLOSING[task.type === "feature" ? "feature" : "bug"]);
+  const text = `${parts.join("\n\n")}\n`;
+  return { taskId: task.id, level, text, hash: sha256(text) };
+}
