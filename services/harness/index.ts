@@ -4,7 +4,7 @@ import { runTool as runToolIn } from "./tools/index.ts";
 import type { Arguments } from "./tools/python.ts";
 
 export { runRollout } from "./loop.ts";
-export { SYSTEM_PROMPT } from "./prompt.ts";
+export { HARNESS_VERSION, SYSTEM_PROMPT } from "./prompt.ts";
 export { segmentsOf } from "./segments.ts";
 export { parseArguments, TOOL_DEFINITIONS } from "./tools/index.ts";
 export type { CommandCache, Ledger, LedgerTurn, RolloutOutcome, RolloutRequest } from "./types.ts";

@@ -81,7 +81,7 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
 
   const append = async (reply: Completion, calls: readonly ToolCall[], results: readonly string[]) => {
     const seen = reply.promptTokens ?? prompt;
-    const extended = startsWith(seen, history);
+    const extended = rows.length > 0 && startsWith(seen, history);
     const changed = results.length > 0 ? await toolTime.time(tree.hash) : treeHash;
     const record: TurnRecord = {
       turn: rows.length,

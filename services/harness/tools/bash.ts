@@ -91,8 +91,8 @@ export const bash: Tool = {
       `Exit code: ${returnCode(result)}\nSTDOUT:\n${universalNewlines(stdout)}\nSTDERR:\n${universalNewlines(stderr)}`,
       MAX_CHARS,
     );
-    const whole = !result.cpuExceeded && !result.outOfMemory && !signal?.aborted;
-    if (whole) await reuse?.remember(key, text);
+    // What was killed, by a limit or otherwise, may get further another time.
+    if (result.exitCode !== null && !signal?.aborted) await reuse?.remember(key, text);
     return text;
   },
 };

@@ -1,4 +1,5 @@
 /** Glob: files by pattern. */
+import { posix } from "node:path";
 import { displayPath, isFile, listFiles, resolvePath } from "./files.ts";
 import { globMatcher, hasMagic } from "./pattern.ts";
 import { isTruthy, ToolError, textOrEmpty, toText } from "./python.ts";
@@ -22,7 +23,8 @@ export const glob: Tool = {
     const pattern = textOrEmpty(args.pattern);
     if (pattern === "") throw new ToolError("ValueError", "pattern is required");
     const root = resolvePath(workdir, isTruthy(args.path) ? toText(args.path) : ".");
-    const parts = resolvePath(root, pattern).slice(1).split("/");
+    // `..` goes by name: behind a symlinked folder Python would go by the target's parent.
+    const parts = posix.normalize(resolvePath(root, pattern)).slice(1).split("/");
     const fixed = parts.findIndex(hasMagic);
     const matches: string[] = [];
     if (fixed < 0) {
