@@ -4,15 +4,19 @@ import { sql } from "kysely";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { PolicyRef } from "../../core/policy.ts";
 import { differingPaths, hashJson } from "./canonical.ts";
-import type { Db } from "./database.ts";
 import { StoreError } from "./errors.ts";
 import { type Executor, encodeRow, type Row, upsert } from "./rows.ts";
 import type { Database } from "./schema.ts";
-import { endTimeline, startPhase } from "./timeline.ts";
 
 export type ExperimentRow = Selectable<Database["experiments"]>;
 export type IterationRow = Selectable<Database["iterations"]>;
 export type ExperimentStatus = "running" | "done" | "failed" | "stopped";
+
+/** What an experiment came to. */
+export interface ExperimentResult {
+  readonly policy?: PolicyRef;
+  readonly error?: string;
+}
 
 export interface NewExperiment {
   readonly name: string;
@@ -61,51 +65,30 @@ export async function getExperiment(db: Executor, name: string): Promise<Experim
   return row;
 }
 
-/** What an experiment has come to so far; each call replaces what it names and keeps the rest. */
-export interface ExperimentResult {
-  readonly policy?: PolicyRef;
-  readonly error?: string;
+export async function setStatus(db: Executor, name: string, status: ExperimentStatus): Promise<void> {
+  await change(db, name, { status });
 }
 
-/**
- * Sets the status, with what is known besides. `phase` is also written to the timeline, once: a repeated call does not move its start.
- * Throws StoreError `missing`.
- */
-export async function setStatus(
-  db: Db,
+/** Status and result are written together, so that neither is seen without the other. */
+export async function setResult(
+  db: Executor,
   name: string,
   status: ExperimentStatus,
-  known: ExperimentResult & { readonly phase?: string } = {},
+  result: ExperimentResult,
 ): Promise<void> {
-  const { phase, ...result } = known;
-  await db.transaction().execute(async (tx) => {
-    const before = (await getExperiment(tx, name)).result as ExperimentResult | null;
-    // An error belongs to the status it came with.
-    const { error: _, ...kept } = before ?? {};
-    const merged = { ...kept, ...result };
-    await tx
-      .updateTable("experiments")
-      .set({
-        ...encodeRow({ status, result: Object.keys(merged).length > 0 ? merged : null }),
-        updated_at: sql`now()`,
-      } as never)
-      .where("name", "=", name)
-      .execute();
-    if (phase !== undefined) await startPhase(tx, { experiment: name, iteration: 0, try: 1, phase });
-    if (status !== "running") await endTimeline(tx, name, status);
-  });
+  await change(db, name, { status, result });
 }
 
-/** Statuses of an iteration are its phases; the start of each is on the timeline. */
-export async function recordIteration(db: Db, iteration: Row<"iterations">): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    await upsert(tx, "iterations", iteration, ["experiment", "iteration", "try"]);
-    await startPhase(tx, {
-      experiment: iteration.experiment,
-      iteration: iteration.iteration,
-      try: iteration.try,
-      // What follows the choice of a policy is its evaluation.
-      phase: iteration.status === "finished" ? "evaluate" : iteration.status,
-    });
-  });
+/** Throws StoreError `missing`. */
+async function change(db: Executor, name: string, columns: object): Promise<void> {
+  const updated = await db
+    .updateTable("experiments")
+    .set({ ...encodeRow(columns), updated_at: sql`now()` } as never)
+    .where("name", "=", name)
+    .executeTakeFirst();
+  if (updated.numUpdatedRows === 0n) throw new StoreError("missing", `no experiment "${name}" is recorded`);
+}
+
+export async function recordIteration(db: Executor, iteration: Row<"iterations">): Promise<void> {
+  await upsert(db, "iterations", iteration, ["experiment", "iteration", "try"]);
 }

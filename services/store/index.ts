@@ -9,6 +9,7 @@ export {
 } from "./artifacts.ts";
 export { differingPaths, hashJson } from "./canonical.ts";
 export { connectDatabase, type DatabaseOptions, type Db, describeUrl, openDatabase } from "./database.ts";
+export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
 export { type EventRow, listEvents, recordArtifact, recordEvent } from "./events.ts";
 export {
@@ -20,6 +21,7 @@ export {
   type IterationRow,
   type NewExperiment,
   recordIteration,
+  setResult,
   setStatus,
 } from "./experiments.ts";
 export {
@@ -55,6 +57,24 @@ export {
 export { type Executor, insertOnce, type Row, upsert } from "./rows.ts";
 export type { Database } from "./schema.ts";
 export {
+  type PassCounts,
+  type PoolSeries,
+  poolSeries,
+  type TaskMix,
+  taskMix,
+  type UpdatePoint,
+  updateSeries,
+} from "./series.ts";
+export {
+  type EvaluationSummary,
+  type ExperimentListItem,
+  type ExperimentSummary,
+  type IterationSummary,
+  listExperiments,
+  type PoolSummary,
+  showExperiment,
+} from "./summary.ts";
+export {
   findTaskSet,
   getStatement,
   getTask,
@@ -69,3 +89,4 @@ export {
   type TaskRow,
   type ValidationRow,
 } from "./tasks.ts";
+export type { PhaseTime } from "./timeline.ts";

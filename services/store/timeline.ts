@@ -1,63 +1,36 @@
-/** When an experiment was in which phase, by the database's clock. For people: nothing decides by it. */
+/**
+ * When an experiment was in which phase, by the database's clock. For people: nothing decides by it. A phase is an event of kind `phase`
+ * with detail {iteration, phase}; recording it again does not move its start.
+ */
 import { sql } from "kysely";
-import { type Executor, encodeRow } from "./rows.ts";
-
-export interface PhaseStart {
-  readonly experiment: string;
-  /** 0 = before the first iteration. */
-  readonly iteration: number;
-  readonly try: number;
-  readonly phase: string;
-}
+import type { Executor } from "./rows.ts";
 
 export interface PhaseTime {
+  /** 0 = before the first iteration. */
   readonly iteration: number;
   readonly phase: string;
   readonly seconds: number;
 }
 
-const KIND = "phase";
-const END = "end";
+/** Statuses an experiment ends in; as phases they take no time. */
+const ENDS: ReadonlySet<string> = new Set(["done", "failed", "stopped"]);
 
-/** Writes the start of a phase, once: an activity that is tried again does not move it. */
-export async function startPhase(db: Executor, start: PhaseStart): Promise<void> {
-  const { experiment, iteration, phase } = start;
-  await db
-    .insertInto("events")
-    .values(
-      encodeRow({
-        key: `${experiment}/it/${iteration}/try/${start.try}/phase/${phase}`,
-        experiment,
-        kind: KIND,
-        detail: { iteration, try: start.try, phase },
-      }) as never,
-    )
-    .onConflict((conflict) => conflict.column("key").doNothing())
-    .execute();
-}
-
-/** Writes the end; an experiment that is resumed and ends again moves it. */
-export async function endTimeline(db: Executor, experiment: string, status: string): Promise<void> {
-  const detail = JSON.stringify({ status });
-  await sql`
-    insert into events (key, experiment, kind, detail) values (${`${experiment}/${END}`}, ${experiment}, ${END}, ${detail}::json)
-    on conflict (key) do update set detail = excluded.detail, created_at = now()`.execute(db);
-}
+/** What an iteration does once its policy is chosen. */
+const AFTER_FINISH = "evaluate";
 
 /** Phases in the order they began, each until the next began; the last until the end, or until now while the experiment runs. */
 export async function readTimeline(db: Executor, experiment: string, running: boolean): Promise<PhaseTime[]> {
-  const { rows } = await sql<{ kind: string; detail: PhaseStart; at: number; now: number }>`
-    select kind, detail, extract(epoch from created_at)::double precision as at,
+  const { rows } = await sql<{ detail: { iteration: number; phase: string }; at: number; now: number }>`
+    select detail, extract(epoch from created_at)::double precision as at,
       extract(epoch from now())::double precision as now
-    from events where experiment = ${experiment} and kind in (${KIND}, ${END}) order by created_at, key`.execute(
-    db,
-  );
-  const phases = rows.filter((row) => row.kind === KIND);
-  const last = rows.find((row) => row.kind === END && !running)?.at ?? rows[0]?.now ?? 0;
-  return phases.map((row, i) => ({
-    iteration: row.detail.iteration,
-    phase: row.detail.phase,
-    // An end may be older than the last phase when a resumed run ended without being recorded.
-    seconds: Math.max(0, (phases[i + 1]?.at ?? last) - row.at),
+    from events where experiment = ${experiment} and kind = 'phase' order by created_at, key`.execute(db);
+  const phases = rows.filter((row) => !ENDS.has(row.detail.phase));
+  const end = running ? undefined : rows.findLast((row) => ENDS.has(row.detail.phase));
+  const last = end?.at ?? rows[0]?.now ?? 0;
+  return phases.map(({ detail, at }, i) => ({
+    iteration: detail.iteration,
+    phase: detail.phase === "finished" ? AFTER_FINISH : detail.phase,
+    // A resumed run may have gone past an end that an earlier run recorded.
+    seconds: Math.max(0, (phases[i + 1]?.at ?? last) - at),
   }));
 }

@@ -1,0 +1,75 @@
+/** One rollout or one task in full, for people: rows joined with the artifacts they name. */
+import type { ArtifactRef } from "../../core/artifact.ts";
+import type { FileChange, Statement, Task } from "../../core/task.ts";
+import type { Trajectory } from "../../core/trajectory.ts";
+import { type ArtifactStore, getJson } from "./artifacts.ts";
+import { StoreError } from "./errors.ts";
+import { findRollout, type RolloutRow } from "./rollouts.ts";
+import type { Executor } from "./rows.ts";
+import { getStatement, getTask, type ProbeRow, type ValidationRow } from "./tasks.ts";
+
+export interface RolloutDetail {
+  readonly row: Omit<RolloutRow, "change" | "trajectory">;
+  readonly statement: Statement;
+  readonly change: readonly FileChange[];
+  readonly trajectory: Trajectory;
+}
+
+export interface TaskDetail {
+  readonly task: Task;
+  readonly statements: readonly Statement[];
+  readonly validations: readonly ValidationRow[];
+  readonly probes: readonly ProbeRow[];
+}
+
+/** Throws StoreError `missing`, or ArtifactError when the trajectory is not readable. */
+export async function showRollout(
+  db: Executor,
+  artifacts: ArtifactStore,
+  key: string,
+): Promise<RolloutDetail> {
+  const found = await findRollout(db, key);
+  if (!found) throw new StoreError("missing", `no rollout ${key} is recorded`);
+  const { change, trajectory, ...row } = found;
+  return {
+    row,
+    statement: await getStatement(db, row.task_id, row.level),
+    change: change as FileChange[],
+    trajectory: await getJson<Trajectory>(artifacts, trajectory as ArtifactRef),
+  };
+}
+
+/** Throws StoreError `missing`, or ArtifactError when the task is not readable. */
+export async function showTask(db: Executor, artifacts: ArtifactStore, id: string): Promise<TaskDetail> {
+  const row = await getTask(db, id);
+  const [task, statements, validations, probes] = await Promise.all([
+    getJson<Task>(artifacts, row.artifact as ArtifactRef),
+    db.selectFrom("statements").selectAll().where("task_id", "=", id).orderBy("level").execute(),
+    db
+      .selectFrom("validations")
+      .selectAll()
+      .where("task_id", "=", id)
+      .orderBy("scope")
+      .orderBy("candidate")
+      .execute(),
+    db
+      .selectFrom("probes")
+      .selectAll()
+      .where("task_id", "=", id)
+      .orderBy("scope")
+      .orderBy("candidate")
+      .orderBy("refinement")
+      .execute(),
+  ]);
+  return {
+    task,
+    statements: statements.map(({ task_id, level, text, hash }) => ({
+      taskId: task_id,
+      level: level as Statement["level"],
+      text,
+      hash,
+    })),
+    validations,
+    probes,
+  };
+}

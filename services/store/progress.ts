@@ -1,0 +1,133 @@
+/** A snapshot of a running experiment, cheap enough to ask for twice a second: what `run` and `watch` show. */
+import { sql } from "kysely";
+import type { Db } from "./database.ts";
+
+export interface PoolProgress {
+  readonly candidates: number;
+  readonly rejected: number;
+  readonly probes: number;
+  readonly admitted: number;
+  /** Probes by passes: `histogram[k]` = probes with k passes, over the latest probe of each candidate. */
+  readonly histogram: readonly number[];
+}
+
+export interface Progress {
+  readonly status: string;
+  readonly error: string | null;
+  readonly phase: string;
+  readonly iteration: number;
+  /** Seconds since the experiment was created, by the database's clock. */
+  readonly elapsedSeconds: number;
+  readonly phaseSeconds: number;
+  readonly pool: PoolProgress;
+  readonly update: number;
+  /** Mean shaped reward of the groups sampled for the latest updates; null before the first. */
+  readonly meanReward: number | null;
+  readonly rollouts: number;
+  /** Newest last. */
+  readonly evaluations: readonly {
+    readonly iteration: number;
+    readonly set: string;
+    readonly mode: string;
+    readonly passAt1: number;
+    readonly low: number;
+    readonly high: number;
+    readonly tasks: number;
+  }[];
+}
+
+/** Null when there is no experiment of that name. */
+export async function readProgress(db: Db, name: string): Promise<Progress | null> {
+  const experiment = await db
+    .selectFrom("experiments")
+    .select(["status", "result", sql<number>`extract(epoch from now() - created_at)::float8`.as("elapsed")])
+    .where("name", "=", name)
+    .executeTakeFirst();
+  if (experiment === undefined) return null;
+  const phase = await db
+    .selectFrom("events")
+    .select(["detail", sql<number>`extract(epoch from now() - created_at)::float8`.as("seconds")])
+    .where("experiment", "=", name)
+    .where("kind", "=", "phase")
+    .orderBy("created_at", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  const detail = (phase?.detail ?? { iteration: 0, phase: "queued" }) as { iteration: number; phase: string };
+  const scope = `${name}/it/${detail.iteration}/try/1`;
+  const validations = await db
+    .selectFrom("validations")
+    .select([
+      sql<number>`count(*)::int`.as("candidates"),
+      sql<number>`count(*) filter (where task_id is null)::int`.as("rejected"),
+    ])
+    .where("scope", "=", scope)
+    .executeTakeFirstOrThrow();
+  const probes = await db
+    .selectFrom("probes")
+    .select(["candidate", "refinement", "passes", "runs", "decision"])
+    .where("scope", "=", scope)
+    .orderBy("candidate")
+    .orderBy("refinement")
+    .execute();
+  const latest = new Map(probes.map((probe) => [probe.candidate, probe]));
+  const histogram = Array.from({ length: 1 + Math.max(0, ...probes.map((probe) => probe.runs)) }, () => 0);
+  for (const probe of latest.values()) histogram[probe.passes]!++;
+  const updates = await db
+    .selectFrom("updates")
+    .select(sql<number>`coalesce(max(update), 0)::int`.as("update"))
+    .where("experiment", "=", name)
+    .where("iteration", "=", detail.iteration)
+    .executeTakeFirstOrThrow();
+  const reward = await db
+    .selectFrom(
+      db
+        .selectFrom("groups")
+        .select(["mean_reward"])
+        .where("experiment", "=", name)
+        .where("phase", "=", "climb")
+        .orderBy("created_at", "desc")
+        .limit(8)
+        .as("recent"),
+    )
+    .select(sql<number | null>`avg(mean_reward)::float8`.as("mean"))
+    .executeTakeFirstOrThrow();
+  const rollouts = await db
+    .selectFrom("rollouts")
+    .select(sql<number>`count(*)::int`.as("count"))
+    .where("group_key", "like", `${name.replace(/[\\%_]/g, "\\$&")}/%`)
+    .executeTakeFirstOrThrow();
+  const evaluations = await db
+    .selectFrom("evaluations")
+    .select(["iteration", "set_name", "mode", "pass_at_1", "low", "high", "tasks"])
+    .where("experiment", "=", name)
+    .orderBy("created_at")
+    .execute();
+  const result = experiment.result as { error?: string } | null;
+  return {
+    status: experiment.status,
+    error: result?.error ?? null,
+    phase: detail.phase,
+    iteration: detail.iteration,
+    elapsedSeconds: experiment.elapsed,
+    phaseSeconds: phase?.seconds ?? 0,
+    pool: {
+      candidates: validations.candidates,
+      rejected: validations.rejected,
+      probes: probes.length,
+      admitted: [...latest.values()].filter((probe) => probe.decision === "admit").length,
+      histogram,
+    },
+    update: updates.update,
+    meanReward: reward.mean,
+    rollouts: rollouts.count,
+    evaluations: evaluations.map((row) => ({
+      iteration: row.iteration,
+      set: row.set_name,
+      mode: row.mode,
+      passAt1: row.pass_at_1,
+      low: row.low,
+      high: row.high,
+      tasks: row.tasks,
+    })),
+  };
+}

@@ -1,0 +1,179 @@
+/** What `list` and `show` say about experiments: counts and rates, no data. */
+import { sql } from "kysely";
+import { type ExperimentRow, getExperiment, type IterationRow } from "./experiments.ts";
+import type { Executor } from "./rows.ts";
+import { type PhaseTime, readTimeline } from "./timeline.ts";
+
+export interface PolicySummary {
+  readonly id: string;
+  readonly sha256: string;
+}
+
+export interface EvaluationSummary {
+  readonly set: string;
+  /** `sampled`, `greedy`, `validation-…`, or a control's name. */
+  readonly mode: string;
+  readonly policy: string;
+  readonly tasks: number;
+  readonly samples: number;
+  readonly passAt1: number;
+  /** 95 % interval. */
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface PoolSummary {
+  readonly admitted: number;
+  /** Left out by a gate, the filter, or as a duplicate. */
+  readonly dropped: number;
+  /** Candidates whose statement was written anew at least once. */
+  readonly refined: number;
+}
+
+export interface IterationSummary {
+  /** 0 = the untrained start. */
+  readonly iteration: number;
+  readonly try: number;
+  readonly status: string;
+  readonly policy: PolicySummary | null;
+  /** The first set of the settings, sampled. */
+  readonly evaluation: EvaluationSummary | null;
+  /** Every evaluation of the iteration, by set and mode. */
+  readonly evaluations: readonly EvaluationSummary[];
+  readonly pool: PoolSummary | null;
+}
+
+export interface ExperimentSummary {
+  readonly name: string;
+  readonly seed: number;
+  readonly status: string;
+  readonly error: string | null;
+  readonly createdAt: string;
+  /** The last policy chosen; null before the start policy is measured. */
+  readonly policy: PolicySummary | null;
+  readonly iterations: readonly IterationSummary[];
+  /** Accepted rollouts. */
+  readonly rollouts: number;
+  readonly timings: { readonly seconds: number; readonly phases: readonly PhaseTime[] };
+}
+
+export interface ExperimentListItem {
+  readonly name: string;
+  readonly seed: number;
+  readonly status: string;
+  readonly createdAt: string;
+  readonly iterations: number;
+}
+
+/** Newest first. */
+export async function listExperiments(db: Executor): Promise<ExperimentListItem[]> {
+  const { rows } = await sql<Omit<ExperimentListItem, "createdAt"> & { created_at: Date }>`
+    select name, seed, status, created_at,
+      (select count(distinct iteration) from iterations i where i.experiment = e.name) as iterations
+    from experiments e order by created_at desc, name`.execute(db);
+  return rows.map(({ created_at, ...row }) => ({ ...row, createdAt: created_at.toISOString() }));
+}
+
+/** The latest try of each iteration, in order. */
+export async function latestTries(db: Executor, experiment: string): Promise<IterationRow[]> {
+  return db
+    .selectFrom("iterations")
+    .selectAll()
+    .distinctOn("iteration")
+    .where("experiment", "=", experiment)
+    .orderBy("iteration")
+    .orderBy("try", "desc")
+    .execute();
+}
+
+export function scopeOf(row: Pick<IterationRow, "experiment" | "iteration" | "try">): string {
+  return `${row.experiment}/it/${row.iteration}/try/${row.try}`;
+}
+
+/** A pool as its probes and validations tell it, while its iteration has not closed it. */
+async function openPool(db: Executor, scope: string): Promise<PoolSummary> {
+  const { rows } = await sql<PoolSummary>`
+    with last as (
+      select distinct on (candidate) candidate, refinement, decision from probes
+      where scope = ${scope} order by candidate, refinement desc
+    )
+    select
+      (select count(*) from last where decision = 'admit') as admitted,
+      (select count(*) from last where decision like 'drop%')
+        + (select count(*) from validations where scope = ${scope} and task_id is null) as dropped,
+      (select count(*) from last where refinement > 0) as refined`.execute(db);
+  return rows[0]!;
+}
+
+async function evaluationsOf(
+  db: Executor,
+  experiment: string,
+): Promise<(EvaluationSummary & { iteration: number })[]> {
+  const rows = await db
+    .selectFrom("evaluations")
+    .select(["iteration", "set_name", "mode", "policy", "tasks", "samples", "pass_at_1", "low", "high"])
+    .where("experiment", "=", experiment)
+    .orderBy("iteration")
+    .orderBy("set_name")
+    .orderBy("mode", "desc")
+    .orderBy("key")
+    .execute();
+  return rows.map(({ set_name, pass_at_1, ...row }) => ({ ...row, set: set_name, passAt1: pass_at_1 }));
+}
+
+async function policySummary(db: Executor, id: string | null | undefined): Promise<PolicySummary | null> {
+  if (!id) return null;
+  const row = await db.selectFrom("policies").select("sha256").where("id", "=", id).executeTakeFirst();
+  return row ? { id, sha256: row.sha256 } : null;
+}
+
+function headline(
+  evaluations: readonly EvaluationSummary[],
+  settings: ExperimentRow["settings"],
+): EvaluationSummary | null {
+  const main = Object.keys((settings as { evaluation?: { sets?: object } }).evaluation?.sets ?? {})[0];
+  return evaluations.find(({ set, mode }) => set === main && mode === "sampled") ?? null;
+}
+
+/** Throws StoreError `missing`. */
+export async function showExperiment(db: Executor, name: string): Promise<ExperimentSummary> {
+  const experiment = await getExperiment(db, name);
+  const [tries, evaluations, phases, counted] = await Promise.all([
+    latestTries(db, name),
+    evaluationsOf(db, name),
+    readTimeline(db, name, experiment.status === "running"),
+    sql<{ rollouts: number }>`
+      select count(*) as rollouts from rollouts where starts_with(key, ${`${name}/`})`.execute(db),
+  ]);
+  const numbers = [...new Set([...tries, ...evaluations].map((row) => row.iteration))].sort((a, b) => a - b);
+  const iterations: IterationSummary[] = [];
+  for (const iteration of numbers) {
+    const row = tries.find((candidate) => candidate.iteration === iteration);
+    const own = evaluations
+      .filter((evaluation) => evaluation.iteration === iteration)
+      .map(({ iteration: _, ...evaluation }) => evaluation);
+    const evaluation = headline(own, experiment.settings);
+    iterations.push({
+      iteration,
+      try: row?.try ?? 1,
+      status: row?.status ?? "finished",
+      policy: await policySummary(db, row ? row.end_policy : (evaluation ?? own[0])?.policy),
+      evaluation,
+      evaluations: own,
+      pool: row ? ((row.pool as PoolSummary | null) ?? (await openPool(db, scopeOf(row)))) : null,
+    });
+  }
+  const result = experiment.result as { policy?: { id: string }; error?: string } | null;
+  const chosen = iterations.findLast((iteration) => iteration.policy !== null)?.policy ?? null;
+  return {
+    name,
+    seed: experiment.seed,
+    status: experiment.status,
+    error: result?.error ?? null,
+    createdAt: experiment.created_at.toISOString(),
+    policy: (await policySummary(db, result?.policy?.id)) ?? chosen,
+    iterations,
+    rollouts: counted.rows[0]!.rollouts,
+    timings: { seconds: phases.reduce((sum, phase) => sum + phase.seconds, 0), phases },
+  };
+}
