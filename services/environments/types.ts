@@ -15,6 +15,8 @@ export interface CatalogueEntry {
   readonly sources: readonly string[];
   /** Test files, run one by one with node. */
   readonly tests: readonly string[];
+  /** Files and folders left out of the tree, above all second copies of the sources (bundles, minified builds). */
+  readonly omit?: readonly string[];
   readonly framework: "tape";
 }
 

@@ -1,0 +1,113 @@
+/** The baseline: what an untouched package's tests say, over repeated runs. */
+import type { StatusMap, TestStatus } from "../../core/task.ts";
+import type { TestRunRequest, TestRunResult } from "../grading/types.ts";
+import { EnvironmentError } from "./errors.ts";
+import type { PreparedEnvironment } from "./types.ts";
+
+/** Runs an environment's tests, each file by a new node in a fresh sandbox (the grading service's cold runner). */
+export type RunTests = (request: TestRunRequest) => Promise<TestRunResult>;
+
+/** Limits of baseline runs: far above what a package of the catalogue needs; later limits are derived from what it used. */
+const LIMITS = { memoryMb: 512, processes: 64, diskMb: 64 } as const;
+const CPU_SECONDS = 60;
+const WALL_SECONDS = 300;
+
+/** Share of unstable tests from which a package is refused rather than used without them. */
+const MAX_UNSTABLE_SHARE = 0.1;
+
+/** Names shown in an error message. */
+const SHOWN = 5;
+
+export interface Baseline {
+  /** Status of each test that had the same one in every run. */
+  readonly statuses: StatusMap;
+  /** Names of the tests that had not, sorted. */
+  readonly unstable: readonly string[];
+  /** CPU seconds of the slowest run. */
+  readonly cpuSeconds: number;
+  readonly runs: number;
+}
+
+function lastLines(log: string, count: number): string {
+  return log.trimEnd().split("\n").slice(-count).join("\n");
+}
+
+function quoteNames(names: readonly string[]): string {
+  const shown = names.slice(0, SHOWN).map((name) => `\n  ${name}`);
+  return shown.join("") + (names.length > SHOWN ? `\n  and ${names.length - SHOWN} more` : "");
+}
+
+/**
+ * Pure. Throws `EnvironmentError`: `tests-fail` when a run did not reach its end, reported nothing, or a test failed in every run;
+ * `unstable` when more than a tenth of the tests changed.
+ */
+export function mergeRuns(name: string, runs: readonly TestRunResult[]): Baseline {
+  const names = new Set<string>();
+  for (const [index, run] of runs.entries()) {
+    const where = `${name}: its tests, run untouched (run ${index + 1} of ${runs.length})`;
+    if (!run.ended || !run.report.complete)
+      throw new EnvironmentError(
+        "tests-fail",
+        `${where}, did not reach their end${run.outOfMemory ? ": out of memory" : ""}\n${lastLines(run.log, 20)}`,
+      );
+    const reported = Object.keys(run.report.statuses);
+    if (reported.length === 0)
+      throw new EnvironmentError("tests-fail", `${where}, reported no test\n${lastLines(run.log, 20)}`);
+    for (const test of reported) names.add(test);
+  }
+  const statuses: Record<string, TestStatus> = {};
+  const unstable: string[] = [];
+  for (const test of [...names].sort()) {
+    const seen = new Set(runs.map((run) => run.report.statuses[test]));
+    const [status] = seen;
+    if (seen.size === 1 && status !== undefined) statuses[test] = status;
+    else unstable.push(test);
+  }
+  const failing = Object.keys(statuses).filter((test) => statuses[test] === "failed");
+  if (failing.length > 0)
+    throw new EnvironmentError(
+      "tests-fail",
+      `${name}: ${failing.length} of ${names.size} tests fail untouched:${quoteNames(failing)}`,
+    );
+  for (const [file, code] of runs.flatMap((run) => Object.entries(run.exitCodes)))
+    if (code !== 0 && !unstable.some((test) => test.startsWith(`${file} > `)))
+      throw new EnvironmentError(
+        "tests-fail",
+        `${name}: ${file}, run untouched, exits with ${code} although no test failed\n${lastLines(runs[0]!.log, 20)}`,
+      );
+  if (unstable.length > MAX_UNSTABLE_SHARE * names.size)
+    throw new EnvironmentError(
+      "unstable",
+      `${name}: ${unstable.length} of ${names.size} tests changed in ${runs.length} runs of the same tree:${quoteNames(unstable)}`,
+    );
+  return {
+    statuses,
+    unstable,
+    cpuSeconds: Math.max(...runs.map((run) => run.cpuSeconds)),
+    runs: runs.length,
+  };
+}
+
+/** Runs the untouched tests `repeats` times, one run after the other, so that they do not slow each other. */
+export async function measureBaseline(
+  environment: PreparedEnvironment,
+  runTests: RunTests,
+  repeats: number,
+  signal?: AbortSignal,
+): Promise<Baseline> {
+  const runs: TestRunResult[] = [];
+  for (let run = 0; run < repeats; run++) {
+    signal?.throwIfAborted();
+    runs.push(
+      await runTests({
+        environment,
+        overlay: [],
+        limits: LIMITS,
+        cpuSeconds: CPU_SECONDS,
+        wallSeconds: WALL_SECONDS,
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    );
+  }
+  return mergeRuns(environment.entry.name, runs);
+}

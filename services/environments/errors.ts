@@ -1,0 +1,26 @@
+/** Why a package does not become an environment. */
+
+/**
+ * `unknown`: no such entry; `catalogue`: the catalogue itself is wrong; `install`: its files cannot be brought here or are not what
+ * the lockfile says; `tests-fail`: its tests fail untouched; `unstable`: too many of them change from run to run; `source-copy`:
+ * a second copy of its source would be in the sandbox; `missing`: nothing is prepared under that key; `damaged`: what is prepared there
+ * is no longer what was prepared.
+ */
+export type EnvironmentErrorKind =
+  | "unknown"
+  | "catalogue"
+  | "install"
+  | "tests-fail"
+  | "unstable"
+  | "source-copy"
+  | "missing"
+  | "damaged";
+
+export class EnvironmentError extends Error {
+  readonly kind: EnvironmentErrorKind;
+  constructor(kind: EnvironmentErrorKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "EnvironmentError";
+    this.kind = kind;
+  }
+}

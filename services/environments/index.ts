@@ -1,0 +1,14 @@
+/** Real packages as environments: the catalogue, their preparation, their proof. */
+export type { Baseline, RunTests } from "./baseline.ts";
+export { CATALOGUE_FOLDER, type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./catalogue.ts";
+export { EnvironmentError, type EnvironmentErrorKind } from "./errors.ts";
+export { flakeBound } from "./flake.ts";
+export {
+  BASELINE_RUNS,
+  environmentFiles,
+  loadEnvironment,
+  type PrepareOptions,
+  prepareEnvironment,
+} from "./prepare.ts";
+export type { CatalogueEntry, PreparedEnvironment } from "./types.ts";
+export { compareRecords, type Verification, verifyEnvironment } from "./verify.ts";

@@ -1,0 +1,190 @@
+/** Makes a prepared environment of a catalogue entry: tree, modules, baseline; once per data folder. */
+import { createHash } from "node:crypto";
+import { open, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { canonicalJson } from "../../core/canonical.ts";
+import { measureBaseline, type RunTests } from "./baseline.ts";
+import { type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./catalogue.ts";
+import { collectModules } from "./closure.ts";
+import { findSourceCopies } from "./copies.ts";
+import { EnvironmentError } from "./errors.ts";
+import { environmentsFolder, installCatalogue, moveIntoPlace, temporaryName } from "./install.ts";
+import { type EnvironmentRecord, environmentFolder, RECORD_FILE, readRecord, toPrepared } from "./record.ts";
+import { hashTree, readTree, type Tree, writeTree } from "./tree.ts";
+import type { PreparedEnvironment } from "./types.ts";
+
+/** Part of every key; raised when preparation itself changes what it makes. */
+const PREPARATION = "1";
+
+/** Runs of the untouched tests unless the caller wants another number. */
+export const BASELINE_RUNS = 3;
+
+export interface PrepareOptions {
+  /** Name of a catalogue entry. */
+  readonly name: string;
+  readonly dataFolder: string;
+  readonly runTests: RunTests;
+  /** Baseline runs that must agree; default `BASELINE_RUNS`. A record of fewer runs is made anew. */
+  readonly repeats?: number;
+  /** Default: the bundled one. */
+  readonly catalogue?: Catalogue;
+  readonly signal?: AbortSignal;
+  readonly log?: (line: string) => void;
+}
+
+/** Everything of an environment that follows from its pins alone: no test has run. */
+interface Materials {
+  readonly entry: PinnedEntry;
+  readonly tree: Tree;
+  readonly modules: Tree;
+  readonly record: Omit<EnvironmentRecord, "baseline" | "baselineRuns" | "cpuSeconds" | "unstable">;
+}
+
+function subtree(tree: Tree, keep: (path: string) => boolean): Tree {
+  return new Map([...tree].filter(([path]) => keep(path)));
+}
+
+/** Throws `source-copy` when the sandbox would hold the sources twice, below /repo or in its modules. */
+export function assertNoSourceCopy(entry: PinnedEntry, tree: Tree, modules: Tree): void {
+  const sources = subtree(tree, (path) => entry.sources.includes(path));
+  const others = new Map([
+    ...subtree(tree, (path) => !entry.sources.includes(path)),
+    ...[...modules].map(([path, content]) => [`node_modules/${path}`, content] as const),
+  ]);
+  // Renamed variables and merged statements hide a minified copy from a comparison of text: its file's name gives it away.
+  const built = [...others.keys()].find((path) => /\.min\.[a-z]+$|\.map$/.test(path));
+  if (built !== undefined)
+    throw new EnvironmentError(
+      "source-copy",
+      `${entry.name}: ${built} is a built file that may hold the sources; leave it out by omit`,
+    );
+  const [copy] = findSourceCopies(sources, others);
+  if (copy !== undefined)
+    throw new EnvironmentError(
+      "source-copy",
+      `${entry.name}: ${copy.file} holds ${Math.round(copy.share * 100)} % of ${copy.source}; leave it out by omit`,
+    );
+}
+
+async function gather(entry: PinnedEntry, installed: string): Promise<Materials> {
+  const folder = join(installed, entry.packageName);
+  const tree = await readTree(folder, (path) => path !== "node_modules" && !entry.omit.includes(path));
+  for (const path of [...entry.sources, ...entry.tests])
+    if (!tree.has(path))
+      throw new EnvironmentError("catalogue", `${entry.name}: ${entry.source} has no file ${path}`);
+  const modules = await collectModules(entry, tree, installed);
+  assertNoSourceCopy(entry, tree, modules);
+  const { packageName, version, integrity, ...plain } = entry;
+  const pins = {
+    packageName,
+    version,
+    integrity,
+    entry: { ...plain, sources: [...entry.sources], tests: [...entry.tests], omit: [...entry.omit] },
+    tools: { node: process.version, preparation: PREPARATION },
+    treeHash: hashTree(tree),
+    modulesHash: hashTree(modules),
+  };
+  const hash = createHash("sha256").update(canonicalJson(pins)).digest("hex");
+  const record = { key: `${entry.name}@${version}-${hash.slice(0, 12)}`, ...pins };
+  return { entry, tree, modules, record };
+}
+
+async function writeDurably(file: string, text: string): Promise<void> {
+  const handle = await open(file, "wx", 0o644);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The record that stands under the key when it is good enough to be used. */
+async function usableRecord(
+  dataFolder: string,
+  key: string,
+  repeats: number,
+  log?: (line: string) => void,
+): Promise<EnvironmentRecord | null> {
+  try {
+    const record = await readRecord(dataFolder, key);
+    return record.baselineRuns >= repeats ? record : null;
+  } catch (error) {
+    if (!(error instanceof EnvironmentError)) throw error;
+    if (error.kind === "damaged") log?.(`${error.message}; preparing it again`);
+    return null;
+  }
+}
+
+/** Puts a finished folder under its key. What stands there is moved aside first, so that it is never half there. */
+async function publish(temporary: string, dataFolder: string, key: string, repeats: number): Promise<void> {
+  // Another preparer may have finished meanwhile: its folder is in use and stays.
+  if ((await usableRecord(dataFolder, key, repeats)) !== null) return;
+  const folder = environmentFolder(dataFolder, key);
+  const aside = temporaryName(environmentsFolder(dataFolder), "replaced");
+  await rename(folder, aside).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+  });
+  await moveIntoPlace(temporary, folder);
+  await rm(aside, { recursive: true, force: true });
+}
+
+async function build(materials: Materials, options: PrepareOptions, repeats: number): Promise<void> {
+  const { entry, record } = materials;
+  const temporary = temporaryName(environmentsFolder(options.dataFolder), entry.name);
+  try {
+    await writeTree(materials.tree, join(temporary, "root"));
+    await writeTree(materials.modules, join(temporary, "modules"));
+    const untested = { ...record, baseline: {}, baselineRuns: repeats, cpuSeconds: 0, unstable: [] };
+    const measured = await measureBaseline(
+      toPrepared(untested, temporary),
+      options.runTests,
+      repeats,
+      options.signal,
+    );
+    const complete: EnvironmentRecord = {
+      ...record,
+      baseline: measured.statuses,
+      baselineRuns: measured.runs,
+      cpuSeconds: measured.cpuSeconds,
+      unstable: [...measured.unstable],
+    };
+    await writeDurably(join(temporary, RECORD_FILE), `${JSON.stringify(complete, null, 1)}\n`);
+    await publish(temporary, options.dataFolder, record.key, repeats);
+    const tests = Object.keys(measured.statuses).length;
+    options.log?.(
+      `${record.key}: ${tests} tests, ${measured.runs} runs, ${measured.unstable.length} unstable`,
+    );
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
+  }
+}
+
+/**
+ * The prepared environment of a catalogue entry. Re-uses what the data folder has when its hashes still match and it had at least
+ * `repeats` baseline runs; rebuilds it otherwise. Several processes may prepare the same entry at once. Throws `EnvironmentError`.
+ */
+export async function prepareEnvironment(options: PrepareOptions): Promise<PreparedEnvironment> {
+  const { dataFolder, signal } = options;
+  const repeats = options.repeats ?? BASELINE_RUNS;
+  const catalogue = options.catalogue ?? (await loadCatalogue());
+  const entry = findEntry(catalogue, options.name);
+  const installed = await installCatalogue(catalogue, dataFolder, options);
+  signal?.throwIfAborted();
+  const materials = await gather(entry, installed);
+  const { key } = materials.record;
+  if ((await usableRecord(dataFolder, key, repeats, options.log)) === null)
+    await build(materials, options, repeats);
+  return loadEnvironment(dataFolder, key);
+}
+
+/** A prepared environment by its key, as tasks name it. Throws `EnvironmentError`: `missing` or `damaged`. */
+export async function loadEnvironment(dataFolder: string, key: string): Promise<PreparedEnvironment> {
+  return toPrepared(await readRecord(dataFolder, key), environmentFolder(dataFolder, key));
+}
+
+/** Text of every file of the untouched tree, by its path. */
+export async function environmentFiles(prepared: PreparedEnvironment): Promise<ReadonlyMap<string, string>> {
+  const tree = await readTree(prepared.root);
+  return new Map([...tree].map(([path, content]) => [path, Buffer.from(content).toString("utf8")]));
+}

@@ -1,0 +1,96 @@
+/** `environment.json`: what is on record about a prepared environment, and whether its folder still agrees. */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { EnvironmentError } from "./errors.ts";
+import { environmentsFolder } from "./install.ts";
+import { hashTree, readTree } from "./tree.ts";
+import type { PreparedEnvironment } from "./types.ts";
+
+const paths = z.array(z.string());
+
+const recordSchema = z.strictObject({
+  key: z.string(),
+  packageName: z.string(),
+  version: z.string(),
+  integrity: z.string(),
+  entry: z.strictObject({
+    name: z.string(),
+    source: z.string(),
+    role: z.enum(["train", "unseen", "pretrain"]),
+    sources: paths,
+    tests: paths,
+    omit: paths,
+    framework: z.literal("tape"),
+  }),
+  /** Versions that the tree and its baseline depend on. */
+  tools: z.record(z.string(), z.string()),
+  /** sha256 (hex) of the tree and of the modules, by `hashTree`. */
+  treeHash: z.string(),
+  modulesHash: z.string(),
+  baseline: z.record(z.string(), z.enum(["passed", "failed", "skipped", "xfail"])),
+  baselineRuns: z.int().min(1),
+  cpuSeconds: z.number().min(0),
+  unstable: z.array(z.string()),
+});
+
+export type EnvironmentRecord = z.infer<typeof recordSchema>;
+
+export const RECORD_FILE = "environment.json";
+
+export function environmentFolder(dataFolder: string, key: string): string {
+  return join(environmentsFolder(dataFolder), key);
+}
+
+export function toPrepared(record: EnvironmentRecord, folder: string): PreparedEnvironment {
+  return {
+    key: record.key,
+    entry: record.entry,
+    root: join(folder, "root"),
+    modules: join(folder, "modules"),
+    baseline: record.baseline,
+    baselineRuns: record.baselineRuns,
+    cpuSeconds: record.cpuSeconds,
+    unstable: record.unstable,
+  };
+}
+
+/** Reads the record and compares the folder with it. Throws `EnvironmentError`: `missing`, or `damaged` with what differs. */
+export async function readRecord(dataFolder: string, key: string): Promise<EnvironmentRecord> {
+  const folder = environmentFolder(dataFolder, key);
+  const file = join(folder, RECORD_FILE);
+  const damaged = (what: string, cause?: unknown): EnvironmentError =>
+    new EnvironmentError("damaged", `${folder}: ${what}`, { cause });
+  if (!existsSync(folder))
+    throw new EnvironmentError(
+      "missing",
+      `no environment ${key} is prepared in ${environmentsFolder(dataFolder)}`,
+    );
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (cause) {
+    throw damaged(`${RECORD_FILE} cannot be read`, cause);
+  }
+  let record: EnvironmentRecord;
+  try {
+    record = recordSchema.parse(JSON.parse(text));
+  } catch (cause) {
+    throw damaged(`${RECORD_FILE} is no record of an environment`, cause);
+  }
+  if (record.key !== key) throw damaged(`${RECORD_FILE} is the record of ${record.key}`);
+  for (const [name, hash] of [
+    ["root", record.treeHash],
+    ["modules", record.modulesHash],
+  ] as const) {
+    let found: string;
+    try {
+      found = hashTree(await readTree(join(folder, name)));
+    } catch (cause) {
+      throw damaged(`${name} cannot be read`, cause);
+    }
+    if (found !== hash) throw damaged(`${name} is not what was prepared (sha256 ${found}, expected ${hash})`);
+  }
+  return record;
+}

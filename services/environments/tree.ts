@@ -1,0 +1,53 @@
+/** Trees of small files in memory: reading, writing, hashing. */
+import { createHash } from "node:crypto";
+import { lstat, mkdir, readdir, readFile, utimes, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { EnvironmentError } from "./errors.ts";
+
+/** Content by path, relative to the tree's root, with `/`. */
+export type Tree = ReadonlyMap<string, Uint8Array>;
+
+/** Every file has this time, so that no listing of a tree tells when it was prepared. It is the one npm gives packed files. */
+const FILE_TIME = new Date("1985-10-26T08:15:00.000Z");
+
+/** Reads every regular file below `folder` that `keep` accepts; folders it refuses are not entered. Throws on links and devices. */
+export async function readTree(folder: string, keep: (path: string) => boolean = () => true): Promise<Tree> {
+  const files = new Map<string, Uint8Array>();
+  const visit = async (prefix: string): Promise<void> => {
+    const names = (await readdir(join(folder, prefix))).sort();
+    for (const name of names) {
+      const path = prefix === "" ? name : `${prefix}/${name}`;
+      if (!keep(path)) continue;
+      const info = await lstat(join(folder, path));
+      if (info.isDirectory()) await visit(path);
+      else if (info.isFile()) files.set(path, await readFile(join(folder, path)));
+      else throw new EnvironmentError("install", `${join(folder, path)}: neither a file nor a folder`);
+    }
+  };
+  await visit("");
+  return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Writes the tree with one mode and one time for all files. */
+export async function writeTree(tree: Tree, folder: string): Promise<void> {
+  const folders = new Set<string>([folder]);
+  for (const [path, content] of tree) {
+    const target = join(folder, path);
+    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    await writeFile(target, content, { mode: 0o644 });
+    await utimes(target, FILE_TIME, FILE_TIME);
+    for (let at = dirname(target); at.length > folder.length; at = dirname(at)) folders.add(at);
+  }
+  await mkdir(folder, { recursive: true });
+  for (const path of folders) await utimes(path, FILE_TIME, FILE_TIME);
+}
+
+/** sha256 (hex) over (path, length, content) of every file, in the order of paths. */
+export function hashTree(tree: Tree): string {
+  const hash = createHash("sha256");
+  for (const [path, content] of [...tree].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    hash.update(`${path}\0${content.byteLength}\0`);
+    hash.update(content);
+  }
+  return hash.digest("hex");
+}
