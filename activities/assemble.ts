@@ -3,7 +3,7 @@
 import { advantages, keepGroup } from "../core/advantage.ts";
 import type { ArtifactRef } from "../core/artifact.ts";
 import type { Trajectory } from "../core/trajectory.ts";
-import { getJson, listRollouts, recordUpdate } from "../services/store/index.ts";
+import { getJson, listRollouts, recordBatch } from "../services/store/index.ts";
 import { type BatchRow, encodeBatch } from "../services/trainers/batch.ts";
 import type { RecordServices } from "./services.ts";
 import type { AssembleInput, AssembleOutput } from "./types.ts";
@@ -39,20 +39,15 @@ export async function assemble(services: RecordServices, input: AssembleInput): 
     }
   }
   const batch = rows.length === 0 ? null : await services.artifacts.put(encodeBatch(rows), "batch");
-  if (batch === null) {
-    const { experiment, iteration } = input.scope;
-    await recordUpdate(services.db, {
-      experiment,
-      iteration,
-      try: input.scope.try,
-      update: input.update,
-      batch: {},
-      parent_policy: input.parent.id,
-      policy: input.parent.id,
-      kept_groups: 0,
-      dropped_groups: dropped,
-      metrics: {},
-    });
-  }
+  await recordBatch(services.db, {
+    experiment: input.scope.experiment,
+    iteration: input.scope.iteration,
+    try: input.scope.try,
+    update: input.update,
+    groups: [...input.groups],
+    kept_groups: kept,
+    dropped_groups: dropped,
+    artifact: batch,
+  });
   return { batch, kept, dropped };
 }

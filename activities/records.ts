@@ -46,7 +46,6 @@ export async function recordIteration(services: RecordServices, input: Iteration
     start_policy: input.startPolicy,
     end_policy: input.endPolicy,
     pool: input.pool,
-    timings: null,
     pinned: input.pinned as object,
   });
   await recordEvent(services.db, {

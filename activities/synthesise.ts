@@ -34,7 +34,7 @@ export async function synthesise(
         index,
         environment: chosen,
         generator,
-        key: candidateKey(chosen.key, candidate),
+        key: candidateKey(candidate),
         functions: candidate.functions,
         artifact: await putJson(services.artifacts, candidate, "task"),
       });

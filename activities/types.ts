@@ -139,7 +139,6 @@ export interface AssembleInput {
   readonly scope: Scope;
   readonly update: number;
   readonly groups: readonly string[];
-  readonly parent: PolicyRef;
   readonly advantage: ExperimentSettings["advantage"];
 }
 

@@ -98,7 +98,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
     const parent = versions.at(-1)!;
     const { batch, kept, dropped } = await records.assemble.executeWithOptions(
       withSummary("record", `batch of update ${update}`),
-      [{ scope, update, groups, parent, advantage: settings.advantage }],
+      [{ scope, update, groups, advantage: settings.advantage }],
     );
     let policy = parent;
     if (batch !== null) {

@@ -1,13 +1,7 @@
-/** Queue names, timeouts and retries of every activity, by reliability class. Nowhere else. */
+/** Timeouts and retries of every activity, by reliability class. Nowhere else. */
 import { type ActivityOptions, proxyActivities } from "@temporalio/workflow";
 import type { Activities } from "../activities/types.ts";
-
-/** One queue per kind of machine: anything, docker or bubblewrap hosts, GPU nodes. */
-export const QUEUES = {
-  orchestrate: "tadpole-orchestrate",
-  sandbox: "tadpole-sandbox",
-  gpu: "tadpole-gpu",
-} as const;
+import { QUEUES } from "./queues.ts";
 
 /** Failure types that a retry cannot mend: bad settings, refused servers, damaged records. */
 export const NOT_RETRIED = ["BadInput", "Refused"];

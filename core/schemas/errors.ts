@@ -3,6 +3,7 @@
 export type SettingsErrorKind =
   /** The file is not YAML. */
   | "syntax"
+  | "missing-file"
   | "unknown-key"
   /** A field without a default is absent. */
   | "missing"

@@ -1,0 +1,88 @@
+/** Starting, joining and awaiting experiments: the one way every face does it. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowFailedError } from "@temporalio/client";
+import type { ExperimentSettings } from "../../core/experiment.ts";
+import { applyOverrides, parseExperimentFile, SettingsError } from "../../core/schemas/index.ts";
+import { packageRoot } from "../../infra/stack/paths.ts";
+import { createExperiment, type Db, getExperiment } from "../../services/store/index.ts";
+import { experimentId } from "../../workflows/ids.ts";
+import { QUEUES } from "../../workflows/queues.ts";
+import type { runExperiment } from "../../workflows/runExperiment.ts";
+
+/** Experiments that ship with the project, by the name they are run with. */
+const BUNDLED = new Set(["quickstart", "frognano"]);
+
+export interface LoadedExperiment {
+  readonly settings: ExperimentSettings;
+  /** `<file's stem>-<seed>`. */
+  readonly defaultName: string;
+}
+
+/** Reads a bundled experiment by name or a file by path. Throws SettingsError. */
+export async function loadExperiment(
+  source: string,
+  options: { readonly seed?: number; readonly set: readonly string[] },
+): Promise<LoadedExperiment> {
+  const file = BUNDLED.has(source) ? join(packageRoot, "experiments", `${source}.yaml`) : source;
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new SettingsError("missing-file", {
+      file,
+      field: "",
+      line: null,
+      found: error.code === "ENOENT" ? "no such file" : error.message,
+      expected: `a YAML file, or one of ${[...BUNDLED].join(", ")}`,
+    });
+  });
+  const seeded = options.seed === undefined ? options.set : [...options.set, `seed=${options.seed}`];
+  const settings = applyOverrides(parseExperimentFile(text, file), seeded);
+  const stem = file.slice(file.lastIndexOf("/") + 1).replace(/\.ya?ml$/, "");
+  return { settings, defaultName: `${stem}-${settings.seed}` };
+}
+
+export type StartResult =
+  /** `resumed`: it had failed or was stopped, and runs again over everything it had on record. */
+  "started" | "joined" | "resumed" | "finished";
+
+/** Creates or joins the experiment of that name. Throws StoreError `conflict` when the name is used with other settings. */
+export async function startExperiment(
+  context: { readonly db: Db; readonly client: Client; readonly codeVersion: string },
+  name: string,
+  settings: ExperimentSettings,
+): Promise<StartResult> {
+  const { joined, experiment } = await createExperiment(context.db, {
+    name,
+    settings,
+    codeVersion: context.codeVersion,
+  });
+  if (joined && experiment.status === "done") return "finished";
+  try {
+    await context.client.workflow.start<typeof runExperiment>("runExperiment", {
+      workflowId: experimentId(name),
+      taskQueue: QUEUES.orchestrate,
+      args: [{ name, settings }],
+      workflowIdReusePolicy: "ALLOW_DUPLICATE",
+      workflowIdConflictPolicy: "FAIL",
+      staticSummary: `${settings.iterations} iterations of ${settings.climb.updates} updates, seed ${settings.seed}`,
+    });
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return "joined";
+    throw error;
+  }
+  return joined ? "resumed" : "started";
+}
+
+/** Resolves with null when the experiment is done, else with why it is not. */
+export async function outcome(
+  context: { readonly db: Db; readonly client: Client },
+  name: string,
+): Promise<string | null> {
+  try {
+    await context.client.workflow.getHandle(experimentId(name)).result();
+    return null;
+  } catch (error) {
+    if (!(error instanceof WorkflowFailedError)) throw error;
+    const { result } = await getExperiment(context.db, name);
+    return (result as { error?: string } | null)?.error ?? error.cause?.message ?? error.message;
+  }
+}

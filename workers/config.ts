@@ -1,0 +1,17 @@
+/** Slots of each worker process. Queue names and timeouts are in `workflows/config.ts`, where workflows can see them. */
+import { availableParallelism } from "node:os";
+
+/** Rollouts, gradings and validations at once on one sandbox host; each keeps about one core busy with short commands. */
+export const SANDBOX_SLOTS = Number(process.env.TADPOLE_SANDBOX_SLOTS ?? Math.max(4, availableParallelism()));
+
+/** One training session per GPU worker. */
+export const GPU_SLOTS = 1;
+
+/** Short work on the record, at most as many as the database pool has connections. */
+export const RECORD_SLOTS = 8;
+
+/** Workflows kept in memory by the orchestrator: more than run at once on a laptop, few enough to stay small. */
+export const CACHED_WORKFLOWS = 100;
+
+/** Limits of the sandboxes that validate candidates; a package's tests need far less. */
+export const VALIDATION_LIMITS = { memoryMb: 512, processes: 64, diskMb: 64 } as const;

@@ -1,0 +1,18 @@
+/** The native worker of the `gpu` queue: start policies and updates, by the trainer of this machine. */
+import { createGpuActivities } from "../activities/index.ts";
+import { createNanoTrainer, startCheckpoint } from "../services/trainers/index.ts";
+import { QUEUES } from "../workflows/queues.ts";
+import { openWorkerProcess, runWorker } from "./common.ts";
+import { GPU_SLOTS } from "./config.ts";
+
+const context = await openWorkerProcess();
+const trainer = createNanoTrainer({ artifacts: context.services.artifacts });
+await runWorker(
+  context,
+  {
+    taskQueue: QUEUES.gpu,
+    activities: createGpuActivities({ ...context.services, trainer, startCheckpoint }),
+    maxConcurrentActivityTaskExecutions: GPU_SLOTS,
+  },
+  [() => trainer.close()],
+);

@@ -1,0 +1,43 @@
+/** The worker of the `sandbox` queue: synthesis, validation, rollouts and verdicts, on a host that can isolate them. */
+import { join } from "node:path";
+import { createSandboxActivities } from "../activities/index.ts";
+import { createGrading } from "../services/grading/index.ts";
+import { createProcessRuntime } from "../services/sandbox/index.ts";
+import { createSynthesis } from "../services/synthesis/index.ts";
+import { QUEUES } from "../workflows/queues.ts";
+import { commandCaches } from "./command-cache.ts";
+import { openWorkerProcess, runWorker } from "./common.ts";
+import { SANDBOX_SLOTS, VALIDATION_LIMITS } from "./config.ts";
+import { environmentAccess } from "./environments.ts";
+
+const context = await openWorkerProcess();
+const { dataFolder } = context;
+const runtime = createProcessRuntime({ root: join(dataFolder, "sandboxes"), nodePath: process.execPath });
+// What an earlier worker of this host left behind when it was killed.
+await runtime.reap({ now: Date.now() });
+const grading = createGrading({ runtime });
+await runWorker(
+  context,
+  {
+    taskQueue: QUEUES.sandbox,
+    activities: createSandboxActivities({
+      ...context.services,
+      runtime,
+      grading,
+      synthesis: createSynthesis({
+        grading,
+        sandboxRuntime: runtime,
+        mode: "warm",
+        limits: VALIDATION_LIMITS,
+      }),
+      environments: environmentAccess(
+        dataFolder,
+        (request) => grading.runTests(request, "cold"),
+        console.log,
+      ),
+      commandCache: commandCaches(),
+    }),
+    maxConcurrentActivityTaskExecutions: SANDBOX_SLOTS,
+  },
+  [() => grading.close()],
+);

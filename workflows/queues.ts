@@ -1,0 +1,6 @@
+/** One task queue per kind of machine: anything, hosts that can isolate commands, GPU nodes. */
+export const QUEUES = {
+  orchestrate: "tadpole-orchestrate",
+  sandbox: "tadpole-sandbox",
+  gpu: "tadpole-gpu",
+} as const;
