@@ -42,7 +42,7 @@ export interface ExecLimits {
 }
 
 export interface ExecResult {
-  /** null when a signal ended the command. */
+  /** null when a signal ended the command (128 + n, as shells report it, is read as signal n). */
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly stdout: Uint8Array;
@@ -52,6 +52,11 @@ export interface ExecResult {
   readonly timedOut: boolean;
   readonly cpuExceeded: boolean;
   readonly outOfMemory: boolean;
+  /** Killed for passing `processes` of the sandbox's limits. */
+  readonly tooManyProcesses?: boolean;
+  /** Killed for filling the sandbox's disk (`diskMb`). */
+  readonly diskFull?: boolean;
+  /** CPU of the whole process tree, the dead included. */
   readonly cpuSeconds: number;
   readonly wallSeconds: number;
 }

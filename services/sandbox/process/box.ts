@@ -1,0 +1,265 @@
+/** One sandbox of the process runtime: a folder on the host, and bubblewrap around each command. */
+import { lstatSync, mkdirSync } from "node:fs";
+import type { FileChange } from "../../../core/task.ts";
+import {
+  type ExecLimits,
+  type ExecResult,
+  type FileEntry,
+  type Sandbox,
+  SandboxError,
+  type SandboxIdentity,
+  type SandboxSpec,
+} from "../runtime.ts";
+import { changesBetween } from "../tree/change.ts";
+import { hashManifest, type Manifest, TreeScanner } from "../tree/manifest.ts";
+import { PosixError, type Root } from "../tree/resolve.ts";
+import { bwrapArguments, commandEnv, type System, WORKDIR } from "./command.ts";
+import {
+  type DiskUse,
+  diskUse,
+  listHostFiles,
+  OutsideRoots,
+  readHostFile,
+  relative,
+  statHostFile,
+  writeHostFile,
+} from "./files.ts";
+import { type Owner, readOwner } from "./label.ts";
+import { runBwrap, STATUS_FD } from "./run.ts";
+
+const MEGABYTE = 1024 * 1024;
+
+/** More files than this are a full disk whatever their size. */
+const MAX_ENTRIES = 200_000;
+
+/** The disk is looked at after this long, and never for more than a tenth of the time. */
+const DISK_LOOK_MS = 100;
+
+/** Limits of the commands that answer file calls outside the sandbox's folders. */
+const FILE_LIMITS: ExecLimits = { timeoutSeconds: 30, outputBytes: 64 * MEGABYTE };
+
+export interface BoxParts {
+  readonly identity: SandboxIdentity;
+  readonly spec: SandboxSpec;
+  readonly system: System;
+  readonly folder: string;
+  readonly owner: Owner;
+  /** The tree the sandbox was given. */
+  readonly given: Manifest;
+  readonly remove: (folder: string) => Promise<void>;
+}
+
+/** Relative paths of the mounts inside the working tree. */
+export const mountsInTree = (mounts: SandboxSpec["mounts"]): Set<string> =>
+  new Set(
+    mounts.filter(({ target }) => target.startsWith(`${WORKDIR}/`)).map(({ target }) => relative(target)),
+  );
+
+export class Box implements Sandbox {
+  readonly workdir = WORKDIR;
+  readonly identity: SandboxIdentity;
+  private readonly parts: BoxParts;
+  private readonly roots: readonly Root[];
+  private readonly scanner: TreeScanner;
+  private readonly tree: string;
+  private readonly tmp: string;
+  private current: Manifest | undefined;
+  private running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
+  private destroyed: Promise<void> | undefined;
+
+  constructor(parts: BoxParts) {
+    this.parts = parts;
+    this.identity = parts.identity;
+    this.tree = `${parts.folder}/tree`;
+    this.tmp = `${parts.folder}/tmp`;
+    this.roots = [
+      { at: WORKDIR, host: this.tree, writable: true },
+      { at: "/tmp", host: this.tmp, writable: true },
+      ...parts.spec.mounts.map(({ source, target }) => ({ at: target, host: source, writable: false })),
+    ];
+    this.scanner = new TreeScanner(this.tree, { skip: mountsInTree(parts.spec.mounts) });
+  }
+
+  async exec(argv: readonly string[], limits: ExecLimits): Promise<ExecResult> {
+    this.checkHeld();
+    if (argv.length === 0 || argv.some((word) => word.includes("\0")))
+      throw new SandboxError("path", "a command needs at least one word, and none with a NUL byte");
+    const abort = new AbortController();
+    const signal = limits.signal ? AbortSignal.any([limits.signal, abort.signal]) : abort.signal;
+    this.current = undefined;
+    const done = this.start(argv, { ...limits, signal });
+    this.running = { abort, done };
+    try {
+      return await done;
+    } finally {
+      this.running = undefined;
+    }
+  }
+
+  private async start(argv: readonly string[], limits: ExecLimits): Promise<ExecResult> {
+    const { spec, system } = this.parts;
+    this.restoreMountPoints();
+    return runBwrap({
+      bwrap: system.bwrap,
+      args: bwrapArguments(
+        system,
+        { tree: this.tree, tmp: this.tmp },
+        spec.mounts,
+        STATUS_FD,
+        { sandbox: spec.limits, exec: limits },
+        argv,
+      ),
+      env: commandEnv(spec),
+      limits,
+      memoryBytes: spec.limits.memoryMb * MEGABYTE,
+      processes: spec.limits.processes,
+      diskFull: this.diskWatch(),
+    });
+  }
+
+  async read(path: string): Promise<Uint8Array> {
+    this.checkHeld();
+    try {
+      return readHostFile(this.roots, path);
+    } catch (error) {
+      if (!(error instanceof OutsideRoots)) throw error;
+      const result = await this.exec(["cat", "--", error.inside], FILE_LIMITS);
+      if (result.exitCode !== 0) throw posixErrorOf(result, path);
+      if (result.stdoutTruncated) throw new PosixError("EFBIG", path);
+      return result.stdout;
+    }
+  }
+
+  async write(path: string, bytes: Uint8Array): Promise<void> {
+    this.checkHeld();
+    const use = this.diskNow();
+    this.current = undefined;
+    const room = use.entries < MAX_ENTRIES ? this.parts.spec.limits.diskMb * MEGABYTE - use.bytes : -1;
+    writeHostFile(this.roots, path, bytes, room);
+  }
+
+  async list(path: string): Promise<readonly FileEntry[]> {
+    this.checkHeld();
+    try {
+      return listHostFiles(this.roots, path);
+    } catch (error) {
+      if (!(error instanceof OutsideRoots)) throw error;
+      const argv = ["find", error.inside, "-mindepth", "1", "-printf", "%y %p\\0"];
+      const result = await this.exec(argv, FILE_LIMITS);
+      if (result.stdout.length === 0 && result.exitCode !== 0) throw posixErrorOf(result, path);
+      return parseFind(Buffer.from(result.stdout).toString("utf8"));
+    }
+  }
+
+  async stat(path: string) {
+    this.checkHeld();
+    try {
+      return statHostFile(this.roots, path);
+    } catch (error) {
+      if (!(error instanceof OutsideRoots)) throw error;
+      const result = await this.exec(["stat", "-L", "-c", "%s %F", "--", error.inside], FILE_LIMITS);
+      if (result.exitCode !== 0) return null;
+      const [, bytes, kind] = /^(\d+) (.*)/.exec(Buffer.from(result.stdout).toString("utf8")) ?? [];
+      const type = kind?.startsWith("regular") ? "file" : kind === "directory" ? "directory" : "other";
+      return { type, bytes: Number(bytes) } as const;
+    }
+  }
+
+  async changes(): Promise<readonly FileChange[]> {
+    return changesBetween(this.parts.given, await this.manifest(), this.tree);
+  }
+
+  async treeHash(): Promise<string> {
+    return hashManifest(await this.manifest());
+  }
+
+  private async manifest(): Promise<Manifest> {
+    this.checkHeld();
+    this.current ??= await this.scanner.scan();
+    return this.current;
+  }
+
+  destroy(): Promise<void> {
+    this.destroyed ??= this.end();
+    return this.destroyed;
+  }
+
+  private async end(): Promise<void> {
+    this.running?.abort.abort(new SandboxError("destroyed", "the sandbox was destroyed"));
+    await this.running?.done.catch(() => {});
+    if (this.isHeld()) await this.parts.remove(this.parts.folder);
+  }
+
+  /** False once the folder was removed or another holder adopted it. */
+  private isHeld(): boolean {
+    const { folder, owner } = this.parts;
+    const now = readOwner(folder);
+    return now?.pid === owner.pid && now.startTicks === owner.startTicks && now.holder === owner.holder;
+  }
+
+  private checkHeld(): void {
+    if (this.destroyed !== undefined) throw new SandboxError("destroyed", "the sandbox was destroyed");
+    if (this.running !== undefined)
+      throw new SandboxError("busy", "a command is running; a sandbox does one thing at a time");
+    if (!this.isHeld())
+      throw new SandboxError("lost", "the sandbox was removed or adopted by another process");
+  }
+
+  /**
+   * bwrap follows links on its way to a mount point, and it does so where the host is still in reach: every part of a
+   * mount point inside the tree must be a real folder before each command.
+   */
+  private restoreMountPoints(): void {
+    for (const path of mountsInTree(this.parts.spec.mounts)) {
+      let host = this.tree;
+      for (const part of path.split("/")) {
+        host += `/${part}`;
+        const stat = lstatSync(host, { throwIfNoEntry: false });
+        if (stat === undefined) mkdirSync(host);
+        else if (!stat.isDirectory())
+          throw new SandboxError("path", `${path} is a mount point, and something else lies there`);
+      }
+    }
+  }
+
+  private diskNow(): DiskUse {
+    return diskUse([this.tree, this.tmp]);
+  }
+
+  /** True once the command has filled the disk; a disk that was full before may be emptied. */
+  private diskWatch(): () => boolean {
+    const limit = this.parts.spec.limits.diskMb * MEGABYTE;
+    let next = performance.now() + DISK_LOOK_MS;
+    let before: DiskUse | undefined;
+    return () => {
+      const start = performance.now();
+      if (start < next) return false;
+      const use = this.diskNow();
+      next = performance.now() + Math.max(DISK_LOOK_MS, 10 * (performance.now() - start));
+      const full = use.bytes > limit || use.entries > MAX_ENTRIES;
+      const grew = before === undefined || use.bytes > before.bytes || use.entries > before.entries;
+      before = use;
+      return full && grew;
+    };
+  }
+}
+
+function posixErrorOf(result: ExecResult, path: string): PosixError {
+  const text = Buffer.from(result.stderr).toString("utf8");
+  const code = /Is a directory/.test(text)
+    ? "EISDIR"
+    : /Permission denied/.test(text)
+      ? "EACCES"
+      : /Not a directory/.test(text)
+        ? "ENOTDIR"
+        : "ENOENT";
+  return new PosixError(code, path);
+}
+
+function parseFind(text: string): FileEntry[] {
+  const types: Record<string, FileEntry["type"]> = { f: "file", d: "directory", l: "symlink" };
+  return text.split("\0").flatMap((line) => {
+    const type = types[line[0] ?? ""];
+    return type === undefined ? [] : [{ path: relative(line.slice(2)), type }];
+  });
+}

@@ -1,0 +1,59 @@
+/** The label of a sandbox on disk: whose it is, from what it was made, and which process holds it. */
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import type { SandboxIdentity, SandboxSpec } from "../runtime.ts";
+import { sha256 } from "../tree/manifest.ts";
+import { readStat } from "./watch.ts";
+
+/** A process, named for good: pids come again, the pair does not. */
+export interface Owner {
+  readonly pid: number;
+  readonly startTicks: string;
+  /** Tells apart the holders of one sandbox within one process. */
+  readonly holder: number;
+}
+
+export interface Label {
+  readonly identity: SandboxIdentity;
+  readonly spec: SandboxSpec;
+}
+
+const self = { pid: process.pid, startTicks: readStat("self")?.startTicks ?? "0" };
+let counter = 0;
+
+export const newOwner = (): Owner => ({ ...self, holder: ++counter });
+
+export const isAlive = (owner: Pick<Owner, "pid" | "startTicks">): boolean =>
+  readStat(owner.pid)?.startTicks === owner.startTicks;
+
+/** Name of a folder in the making or in removal: `<kind>-<pid>-<start>-<n>`. */
+export const ownerName = (kind: "new" | "old"): string =>
+  `${kind}-${self.pid}-${self.startTicks}-${++counter}`;
+
+/** True when the folder's name says that a process now dead was making or removing it. */
+export function isAbandoned(name: string): boolean {
+  const [, pid, startTicks] = /^(?:new|old)-(\d+)-(\d+)-\d+$/.exec(name) ?? [];
+  return pid !== undefined && !isAlive({ pid: Number(pid), startTicks: startTicks! });
+}
+
+/** Folder name of the sandbox of an attempt. */
+export const sandboxName = (identity: Pick<SandboxIdentity, "slot" | "fence">): string =>
+  sha256(`${identity.slot}\0${identity.fence}`).slice(0, 24);
+
+export const readLabel = (folder: string): Label | undefined => readJson(`${folder}/label.json`);
+export const readOwner = (folder: string): Owner | undefined => readJson(`${folder}/owner.json`);
+export const writeLabel = (folder: string, label: Label): void => writeJson(`${folder}/label.json`, label);
+export const writeOwner = (folder: string, owner: Owner): void => writeJson(`${folder}/owner.json`, owner);
+
+function readJson<T>(path: string): T | undefined {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function writeJson(path: string, value: unknown): void {
+  const staging = `${path}.${ownerName("new")}`;
+  writeFileSync(staging, JSON.stringify(value));
+  renameSync(staging, path);
+}

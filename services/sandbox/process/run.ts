@@ -1,0 +1,207 @@
+/** Runs one bubblewrap process: output cut, limits watched, the whole tree killed at its end. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { openSync, readdirSync, readFileSync } from "node:fs";
+import { constants } from "node:os";
+import type { Readable } from "node:stream";
+import { type ExecLimits, type ExecResult, SandboxError } from "../runtime.ts";
+import { readStat, useOfTree } from "./watch.ts";
+
+/** File descriptor bwrap reports on. */
+export const STATUS_FD = 3;
+
+/** First look after this; most commands have ended by then and cost nothing. */
+const WATCH_MS = 25;
+
+export interface RunRequest {
+  readonly bwrap: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: ExecLimits;
+  readonly memoryBytes: number;
+  readonly processes: number;
+  /** Called on every look; true kills the command for its use of the disk. */
+  readonly diskFull: () => boolean;
+}
+
+/**
+ * Descriptors this process was given without close-on-exec would be open inside; /dev/null is put in their place.
+ * Node's own are all close-on-exec.
+ */
+function closedInside(): ("ignore" | number)[] {
+  blanks ??= inheritedDescriptors();
+  return blanks;
+}
+
+let blanks: ("ignore" | number)[] | undefined;
+
+function inheritedDescriptors(): ("ignore" | number)[] {
+  const leaking = readdirSync("/proc/self/fd")
+    .map(Number)
+    .filter((fd) => fd > STATUS_FD && !isCloseOnExec(fd));
+  if (leaking.length === 0) return [];
+  const nothing = openSync("/dev/null", "r");
+  const stdio: ("ignore" | number)[] = Array(Math.max(...leaking) - STATUS_FD).fill("ignore");
+  for (const fd of leaking) stdio[fd - STATUS_FD - 1] = nothing;
+  return stdio;
+}
+
+const O_CLOEXEC = 0o2000000;
+
+function isCloseOnExec(fd: number): boolean {
+  try {
+    const flags = /flags:\s+(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1];
+    return (Number.parseInt(flags!, 8) & O_CLOEXEC) !== 0;
+  } catch {
+    return true; // the descriptor that listed the folder
+  }
+}
+
+type Reason = "timeout" | "cpu" | "memory" | "processes" | "disk" | "abort";
+
+/** Throws SandboxError `lost` when the command could not be started or its bwrap vanished; the signal's reason when aborted. */
+export async function runBwrap(request: RunRequest): Promise<ExecResult> {
+  const { limits } = request;
+  limits.signal?.throwIfAborted();
+  const started = performance.now();
+  const child = spawn(request.bwrap, request.args, {
+    env: request.env,
+    cwd: "/",
+    // Its own session: a terminal's Ctrl-C is the caller's to handle.
+    detached: true,
+    stdio: [limits.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe", "pipe", ...closedInside()],
+  });
+  const status = readStatus(child);
+  const stdout = collect(child.stdout!, limits.outputBytes);
+  const stderr = collect(child.stderr!, limits.outputBytes);
+  if (limits.stdin !== undefined) {
+    // A command that does not read its input closes it: not our error.
+    child.stdin!.on("error", () => {});
+    child.stdin!.end(limits.stdin);
+  }
+
+  let reason: Reason | undefined;
+  const stop = (why: Reason) => {
+    reason ??= why;
+    killTree(child, status.pid);
+  };
+  const abort = () => stop("abort");
+  limits.signal?.addEventListener("abort", abort, { once: true });
+  const timeout = setTimeout(() => stop("timeout"), limits.timeoutSeconds * 1000);
+  const watch = setInterval(() => {
+    if (reason !== undefined) return stop(reason);
+    const broken = status.pid === undefined ? undefined : brokenLimit(request, status.pid);
+    if (broken !== undefined) stop(broken);
+  }, WATCH_MS);
+
+  try {
+    await new Promise<void>((resolve, reject) => {
+      child.once("error", (error) =>
+        reject(new SandboxError("lost", `bubblewrap did not start: ${error.message}`, { cause: error })),
+      );
+      child.once("close", () => resolve());
+    });
+  } finally {
+    clearTimeout(timeout);
+    clearInterval(watch);
+    limits.signal?.removeEventListener("abort", abort);
+  }
+  if (reason === "abort") throw limits.signal!.reason;
+  if (status.exitCode === undefined && reason === undefined)
+    throw new SandboxError(
+      "lost",
+      `the sandbox vanished: ${stderr.text() || `bubblewrap ended with ${child.exitCode ?? child.signalCode}`}`,
+    );
+
+  const wallSeconds = (performance.now() - started) / 1000;
+  const cpuLimit = limits.cpuSeconds ?? Number.POSITIVE_INFINITY;
+  const ending = decodeExit(reason === undefined ? status.exitCode! : 128 + constants.signals.SIGKILL);
+  const overCpu = ending.signal !== null && status.cpuSeconds >= Math.ceil(cpuLimit) - CPU_TOLERANCE;
+  return {
+    ...ending,
+    stdout: stdout.bytes(),
+    stderr: stderr.bytes(),
+    stdoutTruncated: stdout.truncated(),
+    stderrTruncated: stderr.truncated(),
+    timedOut: reason === "timeout",
+    cpuExceeded: reason === "cpu" || (reason === undefined && overCpu),
+    outOfMemory: reason === "memory",
+    ...(reason === "processes" && { tooManyProcesses: true }),
+    ...(reason === "disk" && { diskFull: true }),
+    cpuSeconds: status.cpuSeconds,
+    wallSeconds,
+  };
+}
+
+/** Times of /proc are rounded down to 10 ms, user and system apart. */
+const CPU_TOLERANCE = 0.05;
+
+function brokenLimit(request: RunRequest, pid: number): Reason | undefined {
+  // Process 1, the shell, is ours.
+  const most = request.processes + 1;
+  const use = useOfTree(pid, most + 1);
+  if (use.processes > most) return "processes";
+  if (use.memoryBytes > request.memoryBytes) return "memory";
+  if (use.cpuSeconds > (request.limits.cpuSeconds ?? Number.POSITIVE_INFINITY)) return "cpu";
+  return request.diskFull() ? "disk" : undefined;
+}
+
+/** 128 + n stands for signal n, as in every shell. */
+function decodeExit(code: number): Pick<ExecResult, "exitCode" | "signal"> {
+  const signal = code > 128 ? signalNames.get(code - 128) : undefined;
+  return signal === undefined ? { exitCode: code, signal: null } : { exitCode: null, signal };
+}
+
+const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+/** Kills process 1 of the namespace, and with it all others; bwrap itself before it has said who that is. */
+function killTree(child: ChildProcess, pid: number | undefined): void {
+  if (pid === undefined) child.kill("SIGKILL");
+  else if (readStat(pid)?.parent === child.pid) process.kill(pid, "SIGKILL");
+}
+
+interface Status {
+  /** Host pid of process 1. */
+  pid: number | undefined;
+  exitCode: number | undefined;
+  cpuSeconds: number;
+}
+
+/**
+ * bwrap writes its child's pid, later its exit code. The code is written before bwrap ends and is read before Node
+ * collects the dead process, so that /proc still tells what the whole tree used: bwrap has waited for process 1, which
+ * waited for, or was the last parent of, all others.
+ */
+function readStatus(child: ChildProcess): Status {
+  const status: Status = { pid: undefined, exitCode: undefined, cpuSeconds: 0 };
+  let text = "";
+  (child.stdio[STATUS_FD] as Readable).on("data", (chunk: Buffer) => {
+    text += chunk.toString("latin1");
+    status.pid ??= numberAfter(text, "child-pid");
+    status.exitCode = numberAfter(text, "exit-code");
+    if (status.exitCode !== undefined) status.cpuSeconds = readStat(child.pid!)?.childrenCpuSeconds ?? 0;
+  });
+  return status;
+}
+
+function numberAfter(text: string, key: string): number | undefined {
+  const digits = new RegExp(`"${key}": (\\d+)`).exec(text)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** Keeps the first `limit` bytes and reads on without keeping. */
+function collect(stream: Readable, limit: number) {
+  const chunks: Buffer[] = [];
+  let kept = 0;
+  let truncated = false;
+  stream.on("data", (chunk: Buffer) => {
+    const room = limit - kept;
+    if (chunk.length > room) truncated = true;
+    if (room <= 0) return;
+    // Copied: a slice would keep the stream's whole buffer alive.
+    const part = chunk.length > room ? Buffer.from(chunk.subarray(0, room)) : chunk;
+    chunks.push(part);
+    kept += part.length;
+  });
+  const bytes = () => (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+  return { bytes, truncated: () => truncated, text: () => bytes().toString("utf8").trim() };
+}

@@ -1,0 +1,227 @@
+/** The process runtime: sandboxes as folders, commands in bubblewrap. Needs no daemon and no root. */
+import { execFile } from "node:child_process";
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  symlinkSync,
+} from "node:fs";
+import { rm } from "node:fs/promises";
+import { setImmediate as breathe } from "node:timers/promises";
+import { promisify } from "node:util";
+import {
+  type Sandbox,
+  SandboxError,
+  type SandboxIdentity,
+  type SandboxRuntime,
+  type SandboxSpec,
+} from "../runtime.ts";
+import { applyChanges, applyToManifest, makeParents } from "../tree/change.ts";
+import { type Manifest, TreeScanner } from "../tree/manifest.ts";
+import { Box, mountsInTree } from "./box.ts";
+import type { System } from "./command.ts";
+import {
+  isAbandoned,
+  isAlive,
+  newOwner,
+  ownerName,
+  readLabel,
+  readOwner,
+  sandboxName,
+  writeLabel,
+  writeOwner,
+} from "./label.ts";
+import { findSystem, type SystemOptions } from "./system.ts";
+
+const run = promisify(execFile);
+
+/** Roots whose manifest is kept. */
+const MAX_CACHED_ROOTS = 64;
+const FILES_PER_TURN = 200;
+
+export type ProcessRuntimeOptions = SystemOptions;
+
+export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRuntime {
+  return new ProcessRuntime(options);
+}
+
+class ProcessRuntime implements SandboxRuntime {
+  readonly name = "process";
+  private readonly options: ProcessRuntimeOptions;
+  private readonly scanners = new Map<string, TreeScanner>();
+  private found: System | undefined;
+
+  constructor(options: ProcessRuntimeOptions) {
+    this.options = options;
+  }
+
+  private system(): System {
+    this.found ??= findSystem(this.options);
+    return this.found;
+  }
+
+  async unavailable(): Promise<string | null> {
+    try {
+      const system = this.system();
+      await run(system.bwrap, [
+        "--unshare-all",
+        "--unshare-user",
+        "--disable-userns",
+        "--ro-bind",
+        "/",
+        "/",
+        "true",
+      ]);
+      return null;
+    } catch (error) {
+      return explain(error);
+    }
+  }
+
+  async create(spec: SandboxSpec, identity: SandboxIdentity): Promise<Sandbox> {
+    const system = this.system();
+    const { root } = this.options;
+    const staging = `${root}/${ownerName("new")}`;
+    const folder = `${root}/${sandboxName(identity)}`;
+    try {
+      const base = await this.manifestOf(spec);
+      mkdirSync(`${staging}/tree`, { recursive: true, mode: 0o700 });
+      mkdirSync(`${staging}/tmp`);
+      await copyTree(spec.root, `${staging}/tree`, base);
+      const given = applyOverlay(spec, `${staging}/tree`, base);
+      const owner = newOwner();
+      writeLabel(staging, { identity, spec });
+      writeOwner(staging, owner);
+      await this.remove(folder);
+      renameSync(staging, folder);
+      return new Box({ identity, spec, system, folder, owner, given, remove: (path) => this.remove(path) });
+    } catch (error) {
+      await this.remove(staging);
+      if (error instanceof SandboxError) throw error;
+      const code = (error as NodeJS.ErrnoException).code;
+      throw new SandboxError(code === "ENOSPC" ? "disk" : "boot", `the sandbox was not made: ${error}`, {
+        cause: error,
+      });
+    }
+  }
+
+  async adopt(identity: SandboxIdentity): Promise<Sandbox | undefined> {
+    const folder = `${this.options.root}/${sandboxName(identity)}`;
+    const label = readLabel(folder);
+    if (label === undefined) return undefined;
+    const { spec } = label;
+    const given = applyToManifest(await this.manifestOf(spec), spec.overlay);
+    const owner = newOwner();
+    writeOwner(folder, owner);
+    const remove = (path: string) => this.remove(path);
+    return new Box({ identity: label.identity, spec, system: this.system(), folder, owner, given, remove });
+  }
+
+  async reap(filter: { readonly experiment?: string; readonly now: number }): Promise<number> {
+    let removed = 0;
+    for (const name of listFolder(this.options.root)) {
+      const folder = `${this.options.root}/${name}`;
+      if (!isAbandoned(name) && !this.isPastUse(folder, name, filter)) continue;
+      await this.remove(folder);
+      removed++;
+    }
+    return removed;
+  }
+
+  private isPastUse(folder: string, name: string, filter: { experiment?: string; now: number }): boolean {
+    if (!/^[0-9a-f]{24}$/.test(name)) return false;
+    const label = readLabel(folder);
+    const owner = readOwner(folder);
+    if (label === undefined || owner === undefined) return true;
+    if (filter.experiment !== undefined && label.identity.experiment !== filter.experiment) return false;
+    return label.identity.deadline < filter.now || !isAlive(owner);
+  }
+
+  /** The manifest of a spec's root; hashed once, then only looked over. */
+  private manifestOf(spec: SandboxSpec): Promise<Manifest> {
+    const skip = mountsInTree(spec.mounts);
+    const key = JSON.stringify([spec.root, ...skip]);
+    let scanner = this.scanners.get(key);
+    if (scanner === undefined) {
+      scanner = new TreeScanner(spec.root, { skip });
+      if (this.scanners.size >= MAX_CACHED_ROOTS) this.scanners.delete(this.scanners.keys().next().value!);
+      this.scanners.set(key, scanner);
+    }
+    return scanner.scan();
+  }
+
+  /** Out of sight first, so that a half-removed sandbox is never found. */
+  private async remove(folder: string): Promise<void> {
+    const old = `${this.options.root}/${ownerName("old")}`;
+    try {
+      renameSync(folder, old);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+      throw error;
+    }
+    try {
+      await rm(old, { recursive: true, force: true });
+    } catch {
+      // Folders without permissions and names that are not UTF-8: what the system's own tools handle.
+      await run("chmod", ["-R", "u+rwX", old]).catch(() => {});
+      await run("rm", ["-rf", "--", old]);
+    }
+  }
+}
+
+function listFolder(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+function applyOverlay(spec: SandboxSpec, tree: string, base: Manifest): Manifest {
+  const mounts = [...mountsInTree(spec.mounts)];
+  for (const { path } of spec.overlay)
+    if (mounts.some((mount) => path === mount || path.startsWith(`${mount}/`)))
+      throw new SandboxError("path", `the overlay writes under a read-only mount: ${JSON.stringify(path)}`);
+  applyChanges(tree, spec.overlay);
+  return applyToManifest(base, spec.overlay);
+}
+
+/** Copies the files of a manifest; shares their blocks where the file system can. */
+async function copyTree(from: string, to: string, manifest: Manifest): Promise<void> {
+  let copied = 0;
+  const made = new Set<string>();
+  for (const [path, entry] of manifest) {
+    if (++copied % FILES_PER_TURN === 0) await breathe();
+    const parent = path.slice(0, Math.max(0, path.lastIndexOf("/")));
+    if (!made.has(parent)) makeParents(to, path);
+    made.add(parent);
+    if (entry.type === "symlink") symlinkSync(entry.target, `${to}/${path}`);
+    else {
+      copyFileSync(`${from}/${path}`, `${to}/${path}`, constants.COPYFILE_FICLONE);
+      chmodSync(`${to}/${path}`, entry.executable ? 0o755 : 0o644);
+    }
+  }
+}
+
+/** One sentence: what is missing and the one command that mends it. */
+function explain(error: unknown): string {
+  if (error instanceof SandboxError) return error.message;
+  const text = String((error as { stderr?: string }).stderr || error).trim();
+  if (/user namespace|Operation not permitted|Permission denied|No space left/i.test(text)) {
+    const remedy = lstatSync("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", {
+      throwIfNoEntry: false,
+    })
+      ? "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+      : lstatSync("/proc/sys/kernel/unprivileged_userns_clone", { throwIfNoEntry: false })
+        ? "sysctl -w kernel.unprivileged_userns_clone=1"
+        : "sysctl -w user.max_user_namespaces=15000";
+    return `user namespaces are not allowed here (${text}); type: ${remedy}`;
+  }
+  if (/unrecognized|Unknown option/i.test(text))
+    return `bubblewrap is older than 0.8 (${text}); type: apt-get install --only-upgrade bubblewrap`;
+  return `bubblewrap does not run here: ${text}`;
+}

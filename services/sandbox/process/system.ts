@@ -1,0 +1,92 @@
+/** What of the host a sandbox is built from: bwrap, Node, a made-up /etc. */
+import {
+  accessSync,
+  constants,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { SandboxError } from "../runtime.ts";
+import { sha256 } from "../tree/manifest.ts";
+import { MASKED, type System } from "./command.ts";
+import { ownerName } from "./label.ts";
+
+export interface SystemOptions {
+  /** Folder of all sandboxes. */
+  readonly root: string;
+  readonly nodePath: string;
+  /** Default: looked up on PATH. */
+  readonly bwrapPath?: string;
+}
+
+const ETC: Readonly<Record<string, string>> = {
+  passwd: "root:x:0:0:root:/:/bin/sh\nagent:x:1000:1000:agent:/tmp:/bin/bash\n",
+  group: "root:x:0:\nagent:x:1000:\n",
+  hosts: "127.0.0.1 localhost sandbox\n",
+  "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+  // Trees belong to whoever unpacked them; git refuses a stranger's without this.
+  gitconfig: "[safe]\n\tdirectory = *\n[user]\n\tname = agent\n\temail = agent@sandbox\n",
+};
+
+/** Copied as they are: without them programs are not found (links in /etc/alternatives) or start slowly. */
+const ETC_COPIED = ["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"];
+
+/** Throws SandboxError `unavailable` with the reason and what to do. */
+export function findSystem(options: SystemOptions): System {
+  const bwrap = options.bwrapPath ?? findOnPath("bwrap");
+  if (process.platform !== "linux")
+    throw new SandboxError("unavailable", `the process sandbox needs Linux, this is ${process.platform}`);
+  if (bwrap === undefined)
+    throw new SandboxError("unavailable", "bubblewrap is not installed; type: apt-get install bubblewrap");
+  const skeleton = makeSkeleton(options.root);
+  return {
+    bwrap,
+    node: realpathSync(options.nodePath),
+    etc: `${skeleton}/etc`,
+    empty: `${skeleton}/empty`,
+    local: `${skeleton}/local`,
+    masked: MASKED.filter((path) => existsSync(path)),
+    top: ["/bin", "/sbin", "/lib", "/lib64", "/lib32"].flatMap((path) => {
+      const stat = lstatSync(path, { throwIfNoEntry: false });
+      if (stat === undefined) return [];
+      return [{ path, link: stat.isSymbolicLink() ? readlinkSync(path) : null }];
+    }),
+  };
+}
+
+function findOnPath(name: string): string | undefined {
+  for (const folder of (process.env.PATH ?? "").split(":")) {
+    try {
+      accessSync(`${folder}/${name}`, constants.X_OK);
+      return `${folder}/${name}`;
+    } catch {}
+  }
+  return undefined;
+}
+
+/** Made once per content and shared by every process that uses the same root. */
+function makeSkeleton(root: string): string {
+  const folder = `${root}/.system-${sha256(JSON.stringify([ETC, ETC_COPIED])).slice(0, 12)}`;
+  if (existsSync(folder)) return folder;
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  const staging = `${root}/${ownerName("new")}`;
+  for (const name of ["etc", "empty", "local/bin"]) mkdirSync(`${staging}/${name}`, { recursive: true });
+  writeFileSync(`${staging}/local/bin/node`, "");
+  for (const [name, text] of Object.entries(ETC)) writeFileSync(`${staging}/etc/${name}`, text);
+  for (const name of ETC_COPIED)
+    if (existsSync(`/etc/${name}`))
+      cpSync(`/etc/${name}`, `${staging}/etc/${name}`, { recursive: true, verbatimSymlinks: true });
+  try {
+    renameSync(staging, folder);
+  } catch (error) {
+    rmSync(staging, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error;
+  }
+  return folder;
+}
