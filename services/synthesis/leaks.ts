@@ -63,67 +63,56 @@ export function findLeaks(task: Task, statement: Statement): readonly string[] {
   return leaks;
 }
 
-/** Code and source maps; a declaration file holds no code. */
+/** A change's new lines with this many characters around them, white space aside, are no coincidence elsewhere. */
+const WINDOW = 60;
+const MAX_NEIGHBOURS = 6;
+
+/** Without white space, and without what a source map adds by holding its source as a JSON string. */
+function dense(text: string): string {
+  return text.replace(/\\[nrt]|[\\\s]/g, "");
+}
+
+/** The lines of `solved` that differ from `base`, with neighbours on both sides, white space aside. */
+export function windowOf(base: string, solved: string): string {
+  const before = base.split("\n");
+  const after = solved.split("\n");
+  let start = 0;
+  while (start < after.length && before[start] === after[start]) start++;
+  let tail = 0;
+  while (tail < after.length - start && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
+  for (let near = 0; ; near++) {
+    const text = dense(after.slice(Math.max(0, start - near), after.length - tail + near).join("\n"));
+    if ((near > 0 && text.length >= WINDOW) || near === MAX_NEIGHBOURS) return text;
+  }
+}
+
+/** Code and source maps. Documentation may quote the source; a declaration file holds no code. */
 const CODE = /(?<!\.d)\.(c|m)?(js|ts)x?(\.map)?$/;
 
 function codeFiles(root: string, below = ""): string[] {
   return readdirSync(join(root, below), { withFileTypes: true }).flatMap((entry) => {
     const path = below === "" ? entry.name : `${below}/${entry.name}`;
-    if (entry.isDirectory()) return entry.name === "node_modules" ? [] : codeFiles(root, path);
+    if (entry.isDirectory()) return codeFiles(root, path);
     return entry.isFile() && CODE.test(path) ? [path] : [];
   });
 }
 
-/** Words that survive a minifier: property names and the content of strings. */
-function lastingWords(text: string): Set<string> {
-  const words = new Set<string>();
-  for (const match of text.matchAll(/\.([A-Za-z_$][\w$]{3,})|(["'])((?:(?!\2)[^\\\n]){4,}?)\2/g))
-    words.add(match[1] ?? match[3]!);
-  return words;
-}
-
-/** Fewer lasting words than this prove nothing. */
-const ENOUGH_WORDS = 6;
-const SHARED_WORDS = 0.9;
-/** Share of a source's runs of text, white space aside, that make another file a copy. */
-const SHARED_RUNS = 0.5;
-const RUN = 48;
-
-function dense(text: string): string {
-  // Source maps hold the source as a JSON string.
-  return text
-    .replace(/\\[nrt]/g, "")
-    .replace(/\\"/g, '"')
-    .replace(/\s+/g, "");
-}
-
-/** Share of `source`'s consecutive runs of RUN characters found in `other`, white space aside. */
-export function sharedRuns(source: string, other: string): number {
-  const needle = dense(source);
-  const haystack = dense(other);
-  if (needle.length === 0) return 0;
-  let runs = 0;
-  let found = 0;
-  for (let start = 0; start === 0 || start + RUN <= needle.length; start += RUN) {
-    runs += 1;
-    if (haystack.includes(needle.slice(start, start + RUN))) found += 1;
-  }
-  return found / runs;
-}
-
 /**
- * Code files of the tree, tests aside, that hold a copy of `file`: a bundle, a minified build, a source map. Such a copy
- * would give a mutation of `file` away. Documentation may quote the source; a copy in a module is the environment's matter.
+ * Code files of the tree that hold the answer to a change: its new lines with their neighbours stand in a file that the change
+ * leaves alone. Copies of whole sources are refused when an environment is prepared; this finds a copy of a part.
  */
-export function copiesOf(root: string, file: string, tests: readonly string[]): string[] {
-  const source = readFileSync(join(root, file), "utf8");
-  const words = [...lastingWords(source)];
+export function answersElsewhere(
+  root: string,
+  changes: readonly (readonly FileChange[])[],
+  gold: readonly FileChange[],
+): string[] {
+  const solved = textsOf(gold);
+  const windows = changes.flatMap((change) =>
+    [...textsOf(change)].map(([path, text]) => windowOf(text, solved.get(path) ?? text)),
+  );
   return codeFiles(root).filter((path) => {
-    if (path === file || tests.includes(path)) return false;
-    const other = readFileSync(join(root, path), "utf8");
-    if (sharedRuns(source, other) >= SHARED_RUNS) return true;
-    const there = lastingWords(other);
-    const shared = words.filter((word) => there.has(word)).length;
-    return words.length >= ENOUGH_WORDS && shared >= SHARED_WORDS * words.length;
+    if (solved.has(path)) return false;
+    const text = dense(readFileSync(join(root, path), "utf8"));
+    return windows.some((window) => text.includes(window));
   });
 }

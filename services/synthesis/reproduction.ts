@@ -64,7 +64,7 @@ export function readBatch(output: string): (string | undefined)[] {
     if (!line.startsWith(MARK)) continue;
     const space = line.indexOf(" ");
     try {
-      printed[Number(line.slice(1, space))] = JSON.parse(line.slice(space + 1));
+      printed[Number(line.slice(1, space))] ??= JSON.parse(line.slice(space + 1));
     } catch {
       // Cut in the middle by a limit: as if the call had not ended.
     }

@@ -1,16 +1,18 @@
 /** Trials: recorded test runs, batches of calls and single commands on a tree of an environment, each in a fresh sandbox. */
-import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import type { FileChange } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { parseTap } from "../grading/index.ts";
 import type { ExecResult, Sandbox, SandboxLimits, SandboxRuntime } from "../sandbox/runtime.ts";
-import { writeText } from "./changes.ts";
 import { type Recording, readNotes } from "./recording.ts";
 import { batchScript, readBatch } from "./reproduction.ts";
 
-/** Where the preload and its notes lie in the working tree of a recorded run. */
-const PRELOAD = ".recorder.cjs";
-const NOTES = ".recorder.jsonl";
+/** Where the preload lies in a recorded run's sandbox, and where it leaves its notes. */
+const PRELOAD = {
+  source: fileURLToPath(new URL("./recorder.cjs", import.meta.url)),
+  target: "/recorder.cjs",
+};
+const NOTES = "/tmp/recorder.jsonl";
 /** CPU seconds of a recorded run: that of an untouched run, tenfold, for the notes are not free. */
 const recordingSeconds = (environment: PreparedEnvironment) => 10 + 10 * environment.cpuSeconds;
 /** CPU seconds that a reproduction may take. What takes longer is no command for a bug report. */
@@ -29,6 +31,7 @@ export interface TrialParts {
 export interface TrialRequest {
   readonly environment: PreparedEnvironment;
   readonly overlay: readonly FileChange[];
+  readonly mounts?: readonly { readonly source: string; readonly target: string }[];
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -36,7 +39,7 @@ let trials = 0;
 
 async function inSandbox<T>(
   { runtime, limits }: TrialParts,
-  { environment, overlay }: TrialRequest,
+  { environment, overlay, mounts = [] }: TrialRequest,
   use: (sandbox: Sandbox) => Promise<T>,
 ): Promise<T> {
   trials += 1;
@@ -44,7 +47,7 @@ async function inSandbox<T>(
     {
       root: environment.root,
       overlay,
-      mounts: [{ source: environment.modules, target: "/repo/node_modules" }],
+      mounts: [{ source: environment.modules, target: "/repo/node_modules" }, ...mounts],
       limits,
       env: {},
     },
@@ -70,17 +73,11 @@ function limited(cpuSeconds: number, signal: AbortSignal | undefined) {
 
 /** Runs one test file with the recorder; empty where the recorder found nothing to hook. */
 export async function record(parts: TrialParts, request: TrialRequest, testFile: string): Promise<Recording> {
-  const preload = readFileSync(new URL("./recorder.cjs", import.meta.url), "utf8");
-  const overlay = [...request.overlay, writeText(PRELOAD, preload)];
-  return inSandbox(parts, { ...request, overlay }, async (sandbox) => {
-    const settings = {
-      root: sandbox.workdir,
-      tests: request.environment.entry.tests,
-      out: `${sandbox.workdir}/${NOTES}`,
-    };
+  return inSandbox(parts, { ...request, mounts: [PRELOAD] }, async (sandbox) => {
+    const settings = { root: sandbox.workdir, tests: request.environment.entry.tests, out: NOTES };
     const argv = ["env", `TADPOLE_RECORD=${JSON.stringify(settings)}`, "node"];
     const result = await sandbox.exec(
-      [...argv, "--require", `./${PRELOAD}`, testFile],
+      [...argv, "--require", PRELOAD.target, testFile],
       limited(recordingSeconds(request.environment), request.signal),
     );
     const notes = await sandbox.read(NOTES).catch(() => new Uint8Array());

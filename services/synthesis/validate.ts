@@ -7,7 +7,7 @@ import { type GradingService, limitsOf, type TestRunResult } from "../grading/in
 import { parses } from "../javascript/index.ts";
 import type { SandboxLimits } from "../sandbox/runtime.ts";
 import { composeChanges, taskId, textsOf } from "./changes.ts";
-import { copiesOf, findLeaks } from "./leaks.ts";
+import { answersElsewhere, findLeaks } from "./leaks.ts";
 import type { Reproducer } from "./reproduce.ts";
 import { writeStatement } from "./statement.ts";
 import {
@@ -119,16 +119,16 @@ class Validation {
   }
 
   private build(): void {
-    const { base, gold } = this.candidate;
-    const { root, entry } = this.environment;
-    for (const [file, text] of textsOf(base)) {
+    const { base, gold, parts } = this.candidate;
+    const { root } = this.environment;
+    for (const [file, text] of textsOf(base))
       if (!parses(text)) throw new GateFailed("build", `${file} does not parse`);
-      const copies = copiesOf(root, file, entry.tests);
-      if (copies.length > 0) throw new GateFailed("leak", `${copies.join(", ")} holds a copy of ${file}`);
-    }
     for (const [file, text] of textsOf(composeChanges(base, gold)))
       if (text !== readFileSync(join(root, file), "utf8"))
         throw new GateFailed("gold", `gold does not restore ${file} of the snapshot`);
+    const answers = answersElsewhere(root, parts ?? [base], gold);
+    if (answers.length > 0)
+      throw new GateFailed("leak", `the lines before the change stand in ${answers.join(", ")} too`);
   }
 
   private ends(first: TestRunResult): void {
@@ -226,7 +226,7 @@ class Validation {
       const leaks = findLeaks(task, writeStatement(task, level));
       if (leaks.length > 0) throw new GateFailed("leak", `level ${level} tells ${leaks.join("; ")}`);
     }
-    this.pass("leak", "no copy of the source in the tree, nothing told beyond each level");
+    this.pass("leak", "the answer stands nowhere else in the tree, and no level tells more than it may");
   }
 }
 

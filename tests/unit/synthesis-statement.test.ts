@@ -1,0 +1,190 @@
+/** Statements by level, symptoms, shell quoting and leak checks. */
+import { execFileSync } from "node:child_process";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { StatementLevel, Task } from "../../core/task.ts";
+import { writeText } from "../../services/synthesis/changes.ts";
+import { findLeaks, writeStatement } from "../../services/synthesis/index.ts";
+import { goldLines, windowOf } from "../../services/synthesis/leaks.ts";
+import { quoteShell } from "../../services/synthesis/shell.ts";
+import { printedKind, symptom } from "../../services/synthesis/symptom.ts";
+
+const source = [
+  "function isNumber(x) {",
+  "  return /^0x[0-9a-f]+$/i.test(x);",
+  "}",
+  "module.exports = isNumber;",
+];
+const broken = source.map((line) => line.replace("^0x", "^0b"));
+
+const task: Task = {
+  id: "t0123456789abcdef",
+  environment: "minimist@1.2.8-0123456789ab",
+  type: "bug",
+  generator: "mutation",
+  base: [writeText("index.js", broken.join("\n"))],
+  gold: [writeText("index.js", source.join("\n"))],
+  hiddenFiles: ["test/num.js"],
+  failToPass: [
+    "test/num.js > numbers in hex > reads a hex number#1",
+    "test/num.js > nums > should be equal#1",
+  ],
+  passToPass: [],
+  functions: ["minimist#index.js#isNumber"],
+  facts: {
+    sites: [{ file: "index.js", functionName: "isNumber", line: 2, operator: "regular-expression" }],
+    reproduction: {
+      code: 'console.log(require("./")("0x1f"))',
+      command: `node -e 'console.log(require("./")("0x1f"))'`,
+      actual: "false",
+      expected: "true",
+      assertion: "test/num.js > numbers in hex > reads a hex number#1",
+    },
+  },
+};
+const levels: readonly StatementLevel[] = [0, 1, 2, 3];
+const textOf = (level: StatementLevel, of = task) => writeStatement(of, level).text;
+
+describe("writeStatement", () => {
+  it("tells the symptom at level 0, and neither input, code, function nor place", () => {
+    expect(textOf(0)).toContain("minimist: a call answers false where true is right");
+    for (const word of ["0x1f", "node -e", "isNumber", "index.js"]) expect(textOf(0)).not.toContain(word);
+  });
+
+  it("quotes the reproduction with both outputs from level 1", () => {
+    const { command, actual, expected } = task.facts.reproduction!;
+    for (const level of [1, 2, 3] as const) {
+      expect(textOf(level)).toContain(`Run:\n\n\`\`\`sh\n${command}\n\`\`\`\n`);
+      expect(textOf(level)).toContain(`Prints:\n\n\`\`\`\n${actual}\n\`\`\`\n`);
+      expect(textOf(level)).toContain(`Should print:\n\n\`\`\`\n${expected}\n\`\`\`\n`);
+    }
+  });
+
+  it("names the function from level 2 and the place and kind of mistake at level 3", () => {
+    expect(textOf(1)).not.toContain("isNumber");
+    expect(textOf(2)).toContain("`isNumber`");
+    expect(textOf(2)).not.toContain("index.js");
+    expect(textOf(3)).toContain("`index.js:2`: a wrong regular expression (`regular-expression`)");
+  });
+
+  it("gives the same text and hash for the same task, and another for each level", () => {
+    for (const level of levels) expect(writeStatement(task, level)).toEqual(writeStatement(task, level));
+    expect(new Set(levels.map((level) => writeStatement(task, level).hash)).size).toBe(4);
+  });
+
+  it("asks for an implementation when the task is a feature", () => {
+    const feature: Task = { ...task, type: "feature", generator: "removal" };
+    expect(textOf(2, feature)).toContain("The stub is the function `isNumber`.");
+    expect(textOf(0, feature)).toContain("not implemented yet");
+    expect(textOf(0, feature)).not.toMatch(/mistake|broken/);
+  });
+
+  it("tells both symptoms of a combination", () => {
+    const [site] = task.facts.sites;
+    const two: Task = {
+      ...task,
+      generator: "combination",
+      facts: {
+        sites: [site!, { ...site!, functionName: "hasKey", line: 9 }],
+        reproduction: { ...task.facts.reproduction!, actual: "false\n1", expected: "true\n'x'" },
+      },
+    };
+    expect(textOf(0, two)).toContain("First, a call answers false where true is right.");
+    expect(textOf(0, two)).toContain("Second, a number comes out where a string is due.");
+    expect(textOf(2, two)).toContain("in the functions `isNumber` and `hasKey`");
+  });
+
+  it("fences outputs that hold a fence themselves", () => {
+    const reproduction = { ...task.facts.reproduction!, expected: "'```js'" };
+    expect(textOf(1, { ...task, facts: { ...task.facts, reproduction } })).toContain("````\n'```js'\n````");
+  });
+
+  it("can be written without a reproduction", () => {
+    const bare: Task = { ...task, facts: { ...task.facts, reproduction: null } };
+    for (const level of levels) expect(textOf(level, bare)).not.toContain("Run:");
+  });
+});
+
+describe("findLeaks", () => {
+  it("finds nothing in the project's own statements", () => {
+    for (const level of levels) expect(findLeaks(task, writeStatement(task, level))).toEqual([]);
+  });
+
+  it.each([
+    ["a line of the gold change", "change it to   return /^0x[0-9a-f]+$/i.test(x);", 3],
+    ["a hidden test file", "see test/num.js", 3],
+    ["a hidden test file", "see num.js.", 3],
+    ["a hidden test's name", "it reads a hex number", 3],
+    ["a hidden test's name", "numbers in hex fail", 3],
+    ["the place", "at index.js:2", 2],
+    ["the function", "in `isNumber`", 1],
+    ["the reproduction", `run node -e 'console.log(require("./")("0x1f"))'`, 0],
+  ] as const)("finds %s in %j", (kind, addition, level) => {
+    const statement = writeStatement(task, level);
+    const leaks = findLeaks(task, { ...statement, text: `${statement.text}${addition}\n` });
+    expect(leaks).toHaveLength(1);
+    expect(leaks[0]).toContain(kind);
+  });
+
+  it("does not mind the names that the test framework gives, nor a longer file's name", () => {
+    const statement = {
+      ...writeStatement(task, 3),
+      text: "A number should be equal to itself in lib/enum.js",
+    };
+    expect(findLeaks(task, statement)).toEqual([]);
+  });
+});
+
+describe("goldLines", () => {
+  it("is the telling lines of the solved tree that the base tree lacks", () => {
+    expect(goldLines(task.base, task.gold)).toEqual(["return /^0x[0-9a-f]+$/i.test(x);"]);
+  });
+});
+
+describe("windowOf", () => {
+  it("is the changed lines with as many neighbours as make them unmistakable", () => {
+    const lines = Array.from({ length: 9 }, (_, i) => `  step(${i}, { deep: true });`);
+    const base = lines.map((line, i) => (i === 4 ? "  step(5);" : line));
+    const window = windowOf(base.join("\n"), lines.join("\n"));
+    expect(window).toBe("step(3,{deep:true});step(4,{deep:true});step(5,{deep:true});");
+    expect(windowOf(lines.join("\n"), base.join("\n"))).toContain("step(3,{deep:true});step(5);");
+  });
+});
+
+describe("printedKind and symptom", () => {
+  it.each([
+    ["TypeError: x is not a function", "error"],
+    ["'TypeError: no'", "string"],
+    ["undefined", "undefined"],
+    ["-0", "number"],
+    ["NaN", "number"],
+    ["12n", "bigint"],
+    ["[ 1, 2 ]", "array"],
+    ["[Object: null prototype] { a: 1 }", "object"],
+    ["{ _: [] }", "object"],
+    ["Map(1) { 'a' => 1 }", "object"],
+    ["[Function: f]", "function"],
+  ])("%s is %s", (text, kind) => expect(printedKind(text)).toBe(kind));
+
+  it("words a value for an error, an error for a value, and a shorter list", () => {
+    expect(symptom("1", "RangeError: no")).toBe("a call that must be refused returns a number");
+    expect(symptom("RangeError: no", "1")).toBe("a call that must return a number fails with an error");
+    expect(symptom("[ 1 ]", "[ 1, 2 ]")).toBe("part of the result, an array, is missing");
+  });
+});
+
+describe("quoteShell", () => {
+  it("gives a shell any text as one word", () => {
+    const texts = fc.array(
+      fc.string().filter((text) => !text.includes("\0")),
+      { maxLength: 5 },
+    );
+    fc.assert(
+      fc.property(texts, (words) => {
+        const out = execFileSync("sh", ["-c", `printf '%s\\0' ${["", ...words].map(quoteShell).join(" ")}`]);
+        expect(out.toString()).toBe(["", ...words].map((word) => `${word}\0`).join(""));
+      }),
+      { numRuns: 25 },
+    );
+  });
+});
