@@ -7,8 +7,11 @@ import type { Tree } from "./tree.ts";
  */
 const SHINGLE = 10;
 
-/** Share of a source's shingles in one other file from which that file is called a copy. */
-export const COPY_SHARE = 0.3;
+/**
+ * Share of a source's shingles in one other file from which that file is called a copy. Copies and builds of the catalogue's packages
+ * have 0.24 to 1, files that only share an author or an idiom at most 0.14.
+ */
+export const COPY_SHARE = 0.2;
 
 /**
  * Words, numbers and signs without comments, semicolons or the kind of quotes. Escaped line ends count as space, so that the

@@ -73,7 +73,6 @@ async function gather(entry: PinnedEntry, installed: string): Promise<Materials>
     if (!tree.has(path))
       throw new EnvironmentError("catalogue", `${entry.name}: ${entry.source} has no file ${path}`);
   const modules = await collectModules(entry, tree, installed);
-  assertNoSourceCopy(entry, tree, modules);
   const { packageName, version, integrity, ...plain } = entry;
   const pins = {
     packageName,
@@ -131,6 +130,7 @@ async function publish(temporary: string, dataFolder: string, key: string, repea
 
 async function build(materials: Materials, options: PrepareOptions, repeats: number): Promise<void> {
   const { entry, record } = materials;
+  assertNoSourceCopy(entry, materials.tree, materials.modules);
   const temporary = temporaryName(environmentsFolder(options.dataFolder), entry.name);
   try {
     await writeTree(materials.tree, join(temporary, "root"));

@@ -2,9 +2,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findBuiltinCopies } from "./builtins.ts";
+import { EnvironmentError } from "./errors.ts";
 import { flakeBound } from "./flake.ts";
 import { type PrepareOptions, prepareEnvironment } from "./prepare.ts";
 import { type EnvironmentRecord, readRecord } from "./record.ts";
+import { readTree } from "./tree.ts";
+import type { PreparedEnvironment } from "./types.ts";
 
 export interface Verification {
   readonly key: string;
@@ -34,14 +38,31 @@ export function compareRecords(before: EnvironmentRecord, now: EnvironmentRecord
   return differences;
 }
 
+/** Throws `source-copy`. Sources that no task is made from may be anywhere. */
+async function assertNoBuiltinCopy({ entry, root }: PreparedEnvironment): Promise<void> {
+  if (entry.role === "pretrain") return;
+  const [copy] = findBuiltinCopies(await readTree(root, (path) => isOnTheWayTo(entry.sources, path)));
+  if (copy === undefined) return;
+  const share = Math.round(copy.share * 100);
+  throw new EnvironmentError(
+    "source-copy",
+    `${entry.name}: Node's ${copy.file} holds ${share} % of ${copy.source}`,
+  );
+}
+
+function isOnTheWayTo(files: readonly string[], path: string): boolean {
+  return files.some((file) => file === path || file.startsWith(`${path}/`));
+}
+
 /**
  * Compares the data folder's environment (prepared first when it is not there) with one made anew in a temporary folder, from the
- * registry on. `scratchFolder` lets several verifications share one installation; it is the caller's to remove.
+ * registry on, and Node's own modules with its sources. `scratchFolder` lets several verifications share one installation; it is the caller's to remove.
  */
 export async function verifyEnvironment(
   options: PrepareOptions & { readonly scratchFolder?: string },
 ): Promise<Verification> {
   const kept = await prepareEnvironment(options);
+  await assertNoBuiltinCopy(kept);
   const scratch = options.scratchFolder ?? (await mkdtemp(join(tmpdir(), "tadpole-verify-")));
   try {
     const fresh = await prepareEnvironment({ ...options, dataFolder: scratch });
