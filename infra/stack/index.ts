@@ -1,0 +1,24 @@
+/** The stack: Temporal, Postgres, policy server and workers as supervised processes of one data folder. */
+export { freeMb, prepareDataFolder } from "./data-folder.ts";
+export { inputKinds, StackError, type StackErrorKind } from "./errors.ts";
+export { dataFolder, packageRoot, stackFiles } from "./paths.ts";
+export { postgresPrograms } from "./postgres.ts";
+export { residentMb } from "./proc.ts";
+export { databaseUrl, type StackSettings, stackSettings } from "./settings.ts";
+export { type EnsureOptions, ensureStack, type StackProgress } from "./start.ts";
+export {
+  type ProcessName,
+  type ProcessState,
+  readStack,
+  type StackState,
+  type TemporalSettings,
+} from "./state.ts";
+export { type CpuShare, cpuBetween, type ProcessStatus, type StackStatus, stackStatus } from "./status.ts";
+export { type StopResult, stopStack } from "./stop.ts";
+export {
+  connectionOptions,
+  connectTemporal,
+  connectWorker,
+  type TemporalClient,
+  temporalFromEnv,
+} from "./temporal.ts";

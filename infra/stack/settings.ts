@@ -1,0 +1,83 @@
+/** What the environment asks of a stack, and whether a running one is what it asks for. */
+import { StackError } from "./errors.ts";
+import { givenPorts, type PortName } from "./ports.ts";
+import { embeddedUrl, queryOnce } from "./postgres.ts";
+import type { StackState, TemporalSettings } from "./state.ts";
+import { connectTemporal, temporalFromEnv } from "./temporal.ts";
+
+export interface StackSettings {
+  /** Null: the stack runs its own. */
+  readonly temporal: TemporalSettings | null;
+  readonly databaseUrl: string | null;
+  readonly ports: Partial<Record<PortName, number>>;
+}
+
+/** Throws StackError `settings` naming the variable. */
+export function stackSettings(env: NodeJS.ProcessEnv = process.env): StackSettings {
+  const databaseUrl = env.DATABASE_URL || null;
+  if (databaseUrl && !/^postgres(ql)?:\/\//.test(databaseUrl))
+    throw new StackError("settings", "DATABASE_URL: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
+  return { temporal: temporalFromEnv(env), databaseUrl, ports: givenPorts(env) };
+}
+
+/** Servers that run elsewhere must answer before anything is started for them. */
+export async function checkExternal(settings: StackSettings): Promise<void> {
+  if (settings.temporal) {
+    const { connection } = await connectTemporal(settings.temporal);
+    await connection.close();
+  }
+  if (!settings.databaseUrl) return;
+  const { host, database } = describeDatabase(settings.databaseUrl);
+  await queryOnce(settings.databaseUrl, "select 1").catch((error: Error) => {
+    const message = `DATABASE_URL: Postgres at ${host}/${database} does not answer (${error.message || (error as NodeJS.ErrnoException).code})`;
+    throw new StackError("unreachable", message, { cause: error });
+  });
+}
+
+/** Host and database of a URL; its password stays out of state, logs and messages. */
+export function describeDatabase(url: string): { readonly host: string; readonly database: string } {
+  try {
+    const { host, pathname } = new URL(url);
+    return { host, database: pathname.slice(1) };
+  } catch {
+    throw new StackError("settings", "DATABASE_URL: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
+  }
+}
+
+/** Throws StackError `settings` when the environment asks for something else than what already runs. */
+export function checkAgainstRunning(state: StackState, settings: StackSettings): void {
+  const mend = "run tadpole down first, or unset the variable";
+  const { temporal, databaseUrl, ports } = settings;
+  if (
+    temporal &&
+    (temporal.address !== state.temporal.address || temporal.namespace !== state.temporal.namespace)
+  )
+    throw new StackError(
+      "settings",
+      `TEMPORAL_ADDRESS: the running stack uses ${state.temporal.address} (namespace ${state.temporal.namespace}), not ${temporal.address} (namespace ${temporal.namespace}); ${mend}`,
+    );
+  if (databaseUrl) {
+    const { host, database } = describeDatabase(databaseUrl);
+    if (host !== state.postgres.host || database !== state.postgres.database)
+      throw new StackError(
+        "settings",
+        `DATABASE_URL: the running stack uses ${state.postgres.host}/${state.postgres.database}, not ${host}/${database}; ${mend}`,
+      );
+  }
+  for (const [name, port] of Object.entries(ports) as [PortName, number][])
+    if (state.ports[name] !== port)
+      throw new StackError(
+        "settings",
+        `port ${port} is asked for, but ${name} of the running stack listens on ${state.ports[name]}; ${mend}`,
+      );
+}
+
+/** The record's address. Throws when the stack was started with a DATABASE_URL that this process lacks. */
+export function databaseUrl(state: StackState, env: NodeJS.ProcessEnv = process.env): string {
+  if (!state.postgres.external) return embeddedUrl(state.dataFolder, state.ports.postgres);
+  if (env.DATABASE_URL) return env.DATABASE_URL;
+  throw new StackError(
+    "settings",
+    `DATABASE_URL: this stack's Postgres is ${state.postgres.host}/${state.postgres.database}; set the variable to reach it`,
+  );
+}

@@ -1,0 +1,149 @@
+/** Temporal: the command of the local server, and connections to that or any other one. */
+import { existsSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client, Connection } from "@temporalio/client";
+import type { NativeConnection } from "@temporalio/worker";
+import { findTemporal } from "../bootstrap/temporal.mjs";
+import { StackError } from "./errors.ts";
+import { stackFiles } from "./paths.ts";
+import type { Ports } from "./ports.ts";
+import type { TemporalSettings } from "./state.ts";
+
+export const defaultNamespace = "default";
+
+/** How long a server may take to answer before it counts as unreachable. */
+const answerSeconds = 10;
+
+/** What both `Connection.connect` and `NativeConnection.connect` take. */
+export interface TemporalConnectionOptions {
+  readonly address: string;
+  readonly apiKey?: string;
+  readonly tls?: true | { readonly clientCertPair: { readonly crt: Buffer; readonly key: Buffer } };
+}
+
+/** Null when the environment names no server, so that the stack runs its own. */
+export function temporalFromEnv(env: NodeJS.ProcessEnv = process.env): TemporalSettings | null {
+  const address = env.TEMPORAL_ADDRESS;
+  if (!address) return null;
+  if (!/^[^\s:/]+:\d+$|^\[[\da-f:]+\]:\d+$/i.test(address))
+    throw new StackError("settings", `TEMPORAL_ADDRESS: expected HOST:PORT, got "${address}"`);
+  const { TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key } = env;
+  if (Boolean(cert) !== Boolean(key))
+    throw new StackError(
+      "settings",
+      "TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY: expected both paths or neither",
+    );
+  for (const [variable, file] of Object.entries({ TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key }))
+    if (file && !existsSync(file))
+      throw new StackError("settings", `${variable}: expected a PEM file, but ${file} does not exist`);
+  return {
+    address,
+    namespace: env.TEMPORAL_NAMESPACE || defaultNamespace,
+    apiKeyVariable: env.TEMPORAL_API_KEY ? "TEMPORAL_API_KEY" : null,
+    tls: cert && key ? { cert, key } : null,
+  };
+}
+
+export function connectionOptions(
+  settings: TemporalSettings,
+  env: NodeJS.ProcessEnv = process.env,
+): TemporalConnectionOptions {
+  const { address, apiKeyVariable, tls } = settings;
+  const apiKey = apiKeyVariable ? env[apiKeyVariable] : undefined;
+  if (apiKeyVariable && !apiKey)
+    throw new StackError(
+      "settings",
+      `${apiKeyVariable}: this stack's Temporal needs the key, but it is not set`,
+    );
+  const secure = tls
+    ? { clientCertPair: { crt: readFileSync(tls.cert), key: readFileSync(tls.key) } }
+    : apiKey !== undefined;
+  return { address, ...(apiKey === undefined ? {} : { apiKey }), ...(secure ? { tls: secure } : {}) };
+}
+
+export interface TemporalClient {
+  readonly client: Client;
+  readonly connection: Connection;
+  readonly namespace: string;
+}
+
+/** For faces. Throws StackError `unreachable` within ten seconds. The caller closes `connection`. */
+export async function connectTemporal(settings: TemporalSettings): Promise<TemporalClient> {
+  const options = connectionOptions(settings);
+  await answers(settings.address);
+  const { Client, Connection } = await import("@temporalio/client");
+  const connection = await Connection.connect({ ...options, connectTimeout: answerSeconds * 1000 }).catch(
+    (error) => {
+      throw unreachable(settings.address, error);
+    },
+  );
+  const client = new Client({ connection, namespace: settings.namespace });
+  return { client, connection, namespace: settings.namespace };
+}
+
+/** For workers: the native connection they poll over. Throws StackError `unreachable`. */
+export async function connectWorker(settings: TemporalSettings): Promise<NativeConnection> {
+  const options = connectionOptions(settings);
+  await answers(settings.address);
+  const { NativeConnection } = await import("@temporalio/worker");
+  return NativeConnection.connect(options).catch((error) => {
+    throw unreachable(settings.address, error);
+  });
+}
+
+function unreachable(address: string, cause: unknown): StackError {
+  const reason = cause instanceof Error ? cause.message.split("\n")[0] : String(cause);
+  return new StackError("unreachable", `Temporal at ${address} does not answer (${reason})`, { cause });
+}
+
+/** Waits until something accepts a connection; a server that is just restarting gets its seconds. */
+async function answers(address: string): Promise<void> {
+  const split = address.lastIndexOf(":");
+  const host = address.slice(0, split).replace(/^\[|\]$/g, "");
+  const deadline = Date.now() + answerSeconds * 1000;
+  for (;;) {
+    try {
+      return await tcpProbe(host, Number(address.slice(split + 1)), deadline - Date.now());
+    } catch (error) {
+      if (Date.now() + 250 >= deadline) throw unreachable(address, error);
+      await sleep(250);
+    }
+  }
+}
+
+export function tcpProbe(host: string, port: number, milliseconds: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port });
+    socket.setTimeout(Math.max(1, milliseconds), () => socket.destroy(new Error("timed out")));
+    socket.once("error", reject);
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve();
+    });
+  });
+}
+
+/** Where the local server's HTTP API tells whether the namespace is served: cheaper than a gRPC client in the supervisor. */
+export function namespaceUrl(ports: Ports): string {
+  return `http://127.0.0.1:${ports.temporalHttp}/api/v1/namespaces/${defaultNamespace}`;
+}
+
+export function temporalCommand(folder: string, ports: Ports, env: NodeJS.ProcessEnv) {
+  const program = findTemporal(env);
+  if (!program)
+    throw new StackError(
+      "missing",
+      "temporal: the Temporal CLI is neither on PATH nor in the cache; run `node infra/bootstrap.mjs` to get it",
+    );
+  const args = [
+    ...["server", "start-dev", "--ip", "127.0.0.1", "--namespace", defaultNamespace],
+    ...["--port", String(ports.temporal), "--ui-port", String(ports.temporalUi)],
+    ...["--http-port", String(ports.temporalHttp), "--metrics-port", String(ports.temporalMetrics)],
+    ...["--db-filename", stackFiles(folder).temporalDatabase],
+    // The write-ahead log halves the time of a run and still survives SIGKILL.
+    ...["--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=normal"],
+    ...["--log-level", "warn"],
+  ];
+  return { file: program.path, args };
+}
