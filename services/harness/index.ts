@@ -3,6 +3,7 @@ import type { Sandbox } from "../sandbox/runtime.ts";
 import { runTool as runToolIn } from "./tools/index.ts";
 import type { Arguments } from "./tools/python.ts";
 
+export { createCommandCache } from "./command-cache.ts";
 export { runRollout } from "./loop.ts";
 export { HARNESS_VERSION, SYSTEM_PROMPT } from "./prompt.ts";
 export { segmentsOf } from "./segments.ts";

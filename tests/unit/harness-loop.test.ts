@@ -12,8 +12,8 @@ import {
 } from "../../services/harness/index.ts";
 import { lengthExit } from "../../services/harness/limits.ts";
 import { type Completion, PolicyError } from "../../services/policy/client.ts";
-import { nanoTemplate } from "../../services/policy/nano/template.ts";
-import { END_OF_TURN, encodeText } from "../../services/policy/nano/tokens.ts";
+import { createNanoTemplate } from "../../services/policy/nano/template.ts";
+import { END_OF_TURN, encodeText, TOOL } from "../../services/policy/nano/tokens.ts";
 import type { PolicyTemplate } from "../../services/policy/template.ts";
 import { renderToolCall } from "../../services/policy/tool-calls.ts";
 import { type Sandbox, SandboxError } from "../../services/sandbox/runtime.ts";
@@ -183,7 +183,7 @@ async function rollout(texts: readonly string[], more: Partial<RolloutRequest> =
     turnSeed: (turn) => turn,
     sandbox,
     client,
-    template: nanoTemplate,
+    template: createNanoTemplate(),
     ledger,
     ...more,
   });

@@ -18,8 +18,10 @@ export function messageTokens(message: Message): number[] {
 }
 
 /** The policy knows its tools: their schemas are no part of the prompt. */
-export const nanoTemplate: PolicyTemplate = {
-  start: (messages) => [...messages.flatMap(messageTokens), ASSISTANT],
-  extend: (messages) => [...messages.flatMap(messageTokens), ASSISTANT],
-  parse: parseToolCalls,
-};
+export function createNanoTemplate(): PolicyTemplate {
+  return {
+    start: (messages) => [...messages.flatMap(messageTokens), ASSISTANT],
+    extend: (messages) => [...messages.flatMap(messageTokens), ASSISTANT],
+    parse: parseToolCalls,
+  };
+}

@@ -1,0 +1,16 @@
+/** The process of the embedded policy's inference server. */
+import { join } from "node:path";
+import { createPolicyServer } from "../services/policy/index.ts";
+
+const folder = process.env.TADPOLE_DATA;
+const port = Number(process.env.TADPOLE_POLICY_PORT ?? "");
+if (!folder || !Number.isInteger(port) || port < 0 || port > 65535) {
+  console.error("TADPOLE_DATA (a folder) and TADPOLE_POLICY_PORT (0 to 65535) must be set");
+  process.exit(2);
+}
+
+const server = await createPolicyServer({ folder: join(folder, "policy-server"), port });
+console.log(`policy server: ${server.url}`);
+for (const signal of ["SIGTERM", "SIGINT"] as const)
+  process.once(signal, () => void server.close().then(() => process.exit(0)));
+process.send?.({ ready: true });
