@@ -2,13 +2,20 @@
 import { join } from "node:path";
 import { createSandboxActivities } from "../activities/index.ts";
 import { createGrading } from "../services/grading/index.ts";
+import { type CommandCache, createCommandCache } from "../services/harness/index.ts";
 import { createProcessRuntime } from "../services/sandbox/index.ts";
 import { createSynthesis } from "../services/synthesis/index.ts";
 import { QUEUES } from "../workflows/queues.ts";
-import { commandCaches } from "./command-cache.ts";
 import { openWorkerProcess, runWorker } from "./common.ts";
 import { SANDBOX_SLOTS, VALIDATION_LIMITS } from "./config.ts";
 import { environmentAccess } from "./environments.ts";
+
+const commandCaches = new Map<string, CommandCache>();
+function commandCacheOf(environmentKey: string): CommandCache {
+  const cache = commandCaches.get(environmentKey) ?? createCommandCache();
+  commandCaches.set(environmentKey, cache);
+  return cache;
+}
 
 const context = await openWorkerProcess();
 const { dataFolder } = context;
@@ -35,7 +42,7 @@ await runWorker(
         (request) => grading.runTests(request, "cold"),
         console.log,
       ),
-      commandCache: commandCaches(),
+      commandCache: commandCacheOf,
     }),
     maxConcurrentActivityTaskExecutions: SANDBOX_SLOTS,
   },

@@ -44,6 +44,7 @@ export {
   recordUpdate,
   type UpdateRow,
 } from "./policies.ts";
+export { type PoolProgress, type Progress, readProgress } from "./progress.ts";
 export {
   findGroup,
   findRollout,

@@ -1,6 +1,9 @@
 /** What `list` and `show` say about experiments: counts and rates, no data. */
 import { sql } from "kysely";
-import { type ExperimentRow, getExperiment, type IterationRow } from "./experiments.ts";
+import type { ExperimentSettings } from "../../core/experiment.ts";
+import { random } from "../../core/random.ts";
+import { meanPassRateInterval, type TaskResult } from "../../core/statistics.ts";
+import { getExperiment, type IterationRow } from "./experiments.ts";
 import type { Executor } from "./rows.ts";
 import { type PhaseTime, readTimeline } from "./timeline.ts";
 
@@ -22,6 +25,9 @@ export interface EvaluationSummary {
   readonly high: number;
 }
 
+/** Held-out sets together, each task weighing the same. */
+export type PooledEvaluation = Omit<EvaluationSummary, "set">;
+
 export interface PoolSummary {
   readonly admitted: number;
   /** Left out by a gate, the filter, or as a duplicate. */
@@ -36,8 +42,10 @@ export interface IterationSummary {
   readonly try: number;
   readonly status: string;
   readonly policy: PolicySummary | null;
-  /** The first set of the settings, sampled. */
-  readonly evaluation: EvaluationSummary | null;
+  /** All held-out sets pooled, sampled. */
+  readonly evaluation: PooledEvaluation | null;
+  /** All held-out sets pooled, greedy decoding: a control. */
+  readonly greedy: PooledEvaluation | null;
   /** Every evaluation of the iteration, by set and mode. */
   readonly evaluations: readonly EvaluationSummary[];
   readonly pool: PoolSummary | null;
@@ -105,20 +113,38 @@ async function openPool(db: Executor, scope: string): Promise<PoolSummary> {
   return rows[0]!;
 }
 
-async function evaluationsOf(
-  db: Executor,
-  experiment: string,
-): Promise<(EvaluationSummary & { iteration: number })[]> {
+type EvaluationRow = EvaluationSummary & {
+  readonly iteration: number;
+  readonly results: readonly TaskResult[];
+};
+
+async function evaluationsOf(db: Executor, experiment: string): Promise<EvaluationRow[]> {
   const rows = await db
     .selectFrom("evaluations")
-    .select(["iteration", "set_name", "mode", "policy", "tasks", "samples", "pass_at_1", "low", "high"])
+    .select([
+      "iteration",
+      "set_name",
+      "mode",
+      "policy",
+      "tasks",
+      "samples",
+      "pass_at_1",
+      "low",
+      "high",
+      "results",
+    ])
     .where("experiment", "=", experiment)
     .orderBy("iteration")
     .orderBy("set_name")
     .orderBy("mode", "desc")
     .orderBy("key")
     .execute();
-  return rows.map(({ set_name, pass_at_1, ...row }) => ({ ...row, set: set_name, passAt1: pass_at_1 }));
+  return rows.map(({ set_name, pass_at_1, results, ...row }) => ({
+    ...row,
+    set: set_name,
+    passAt1: pass_at_1,
+    results: results as TaskResult[],
+  }));
 }
 
 async function policySummary(db: Executor, id: string | null | undefined): Promise<PolicySummary | null> {
@@ -127,17 +153,33 @@ async function policySummary(db: Executor, id: string | null | undefined): Promi
   return row ? { id, sha256: row.sha256 } : null;
 }
 
-function headline(
-  evaluations: readonly EvaluationSummary[],
-  settings: ExperimentRow["settings"],
-): EvaluationSummary | null {
-  const main = Object.keys((settings as { evaluation?: { sets?: object } }).evaluation?.sets ?? {})[0];
-  return evaluations.find(({ set, mode }) => set === main && mode === "sampled") ?? null;
+function pooled(
+  rows: readonly EvaluationRow[],
+  settings: ExperimentSettings,
+  mode: "sampled" | "greedy",
+): PooledEvaluation | null {
+  const sets = Object.keys(settings.evaluation.sets);
+  const own = rows.filter((row) => row.mode === mode && sets.includes(row.set));
+  const [first] = own;
+  // A part of the sets would be another number than the rest of its column.
+  if (first === undefined || own.length < sets.length) return null;
+  const results = own.flatMap((row) => row.results);
+  const interval = meanPassRateInterval(results, random(settings.evaluation.seed, "interval", "pooled"));
+  return {
+    mode,
+    policy: first.policy,
+    tasks: results.length,
+    samples: first.samples,
+    passAt1: interval.mean,
+    low: interval.low,
+    high: interval.high,
+  };
 }
 
 /** Throws StoreError `missing`. */
 export async function showExperiment(db: Executor, name: string): Promise<ExperimentSummary> {
   const experiment = await getExperiment(db, name);
+  const settings = experiment.settings as ExperimentSettings;
   const [tries, evaluations, phases, counted] = await Promise.all([
     latestTries(db, name),
     evaluationsOf(db, name),
@@ -149,16 +191,16 @@ export async function showExperiment(db: Executor, name: string): Promise<Experi
   const iterations: IterationSummary[] = [];
   for (const iteration of numbers) {
     const row = tries.find((candidate) => candidate.iteration === iteration);
-    const own = evaluations
-      .filter((evaluation) => evaluation.iteration === iteration)
-      .map(({ iteration: _, ...evaluation }) => evaluation);
-    const evaluation = headline(own, experiment.settings);
+    const rows = evaluations.filter((evaluation) => evaluation.iteration === iteration);
+    const own = rows.map(({ iteration: _, results: __, ...evaluation }) => evaluation);
+    const evaluation = pooled(rows, settings, "sampled");
     iterations.push({
       iteration,
       try: row?.try ?? 1,
       status: row?.status ?? "finished",
       policy: await policySummary(db, row ? row.end_policy : (evaluation ?? own[0])?.policy),
       evaluation,
+      greedy: pooled(rows, settings, "greedy"),
       evaluations: own,
       pool: row ? ((row.pool as PoolSummary | null) ?? (await openPool(db, scopeOf(row)))) : null,
     });

@@ -1,0 +1,30 @@
+/** `rollout show`: one trajectory, turn by turn. */
+import type { Command } from "commander";
+import { wantsJson } from "../command.ts";
+import { writeJson, writeLine } from "../output.ts";
+
+export function register(program: Command): void {
+  const rollout = program.command("rollout").description("look at the rollouts made so far");
+  rollout
+    .command("show")
+    .description("show a rollout: its calls, their results, its verdict")
+    .argument("<key>", "key of the rollout, as report and task show print it")
+    .addHelpText("after", "\nExample:\n  tadpole rollout show quickstart-1/it/1/try/1/climb/3/0/5")
+    .action(async (key: string, _options: unknown, command: Command) => {
+      const { showRollout } = await import("../../../services/store/index.ts");
+      const { withRecord } = await import("../../control/index.ts");
+      const detail = await withRecord(({ db, artifacts }) => showRollout(db, artifacts, key));
+      if (wantsJson(command)) return writeJson(detail);
+      const { row, trajectory } = detail;
+      writeLine(`rollout ${key} · ${row.task_id} at level ${row.level} · ${row.policy}`);
+      writeLine(
+        `${row.exit} after ${row.turns} turns · ${row.outcome ?? "not graded yet"}${row.rule === null ? "" : ` (${row.rule})`} · reward ${row.reward ?? "–"}`,
+      );
+      for (const message of trajectory.messages) {
+        writeLine();
+        writeLine(`[${message.role}] ${message.content ?? ""}`.trimEnd());
+        if (message.role === "assistant")
+          for (const call of message.toolCalls ?? []) writeLine(`→ ${call.name} ${call.arguments}`);
+      }
+    });
+}

@@ -1,0 +1,83 @@
+/** `run`: starts an experiment, or joins it, and follows it to its end. */
+import { type Command, InvalidArgumentError } from "commander";
+import { wantsJson } from "../command.ts";
+import { Progress, writeJson, writeLine } from "../output.ts";
+import { stackProgress } from "../stack-progress.ts";
+
+interface RunOptions {
+  readonly seed?: number;
+  readonly name?: string;
+  readonly set: readonly string[];
+  readonly detach: boolean;
+}
+
+export function register(program: Command): void {
+  program
+    .command("run")
+    .description("run an experiment to its end, or join it when it is already running or done")
+    .argument("<experiment>", "a YAML file, or the name of a bundled experiment: quickstart, frognano")
+    .option("--seed <n>", "seed of every random choice", wholeNumber)
+    .option("--name <name>", "name of the experiment (default: <file>-<seed>)")
+    .option(
+      "--set <path=value>",
+      "override one setting; may be repeated",
+      (value: string, all: string[]) => [...all, value],
+      [],
+    )
+    .option("--detach", "start it and return at once", false)
+    .addHelpText(
+      "after",
+      `
+Examples:
+  tadpole run quickstart                        the whole loop on this machine, a few minutes
+  tadpole run quickstart --seed 2               the same with other random choices
+  tadpole run my.yaml --set climb.updates=16    your own experiment, one setting changed
+
+Leaving it (Ctrl-C) stops nothing; the same command joins again.`,
+    )
+    .action(async (source: string, options: RunOptions, command: Command) => {
+      const { checkEnvironments, codeVersion, loadExperiment, startExperiment, withStack } = await import(
+        "../../control/index.ts"
+      );
+      const { workflowLink, writeExperiment } = await import("../experiment-view.ts");
+      const { follow } = await import("../watch.ts");
+      const json = wantsJson(command);
+      const { settings, defaultName } = await loadExperiment(source, options);
+      const name = options.name ?? defaultName;
+      await checkEnvironments(settings, source);
+      const view = new Progress();
+      process.exitCode = await withStack(
+        async (session) => {
+          const started = await startExperiment(
+            { ...session, codeVersion: await codeVersion() },
+            name,
+            settings,
+          );
+          const link = workflowLink(session, name);
+          if (options.detach) {
+            if (json) writeJson({ name, started, temporalUi: link });
+            else writeLine(`${started} ${name}; tadpole watch ${name} follows it`);
+            return 0;
+          }
+          if (started === "finished") {
+            await writeExperiment(session, name, json);
+            if (!json)
+              writeLine(
+                `It had already finished. For another: --seed N, or --name NAME with other settings.`,
+              );
+            return 0;
+          }
+          if (!json) view.note(`${started} ${name}${link === null ? "" : ` · ${link}`}`);
+          return follow(session, name, json);
+        },
+        stackProgress(json, view),
+      );
+    });
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new InvalidArgumentError("expected a whole number from 0 on");
+  return value;
+}

@@ -1,0 +1,67 @@
+/** The result of an experiment as people and programs see it. */
+import { stackStatus } from "../../infra/stack/index.ts";
+import { type ExperimentSummary, showExperiment } from "../../services/store/index.ts";
+import type { Session } from "../control/index.ts";
+import { formatPercent, formatSeconds, formatTable, writeJson, writeLine } from "./output.ts";
+
+/** `53.1 % [45.0 %, 61.2 %]`. */
+function rate(
+  evaluation: { readonly passAt1: number; readonly low: number; readonly high: number } | undefined | null,
+): string | null {
+  if (evaluation == null) return null;
+  return `${formatPercent(evaluation.passAt1)} [${formatPercent(evaluation.low)}, ${formatPercent(evaluation.high)}]`;
+}
+
+/** One row per iteration: pooled held-out pass@1 with its interval, each set, greedy. */
+export function evaluationTable(summary: ExperimentSummary): string {
+  const sets = [
+    ...new Set(
+      summary.iterations.flatMap(({ evaluations }) => evaluations.map((evaluation) => evaluation.set)),
+    ),
+  ].filter((set) => set !== "validation");
+  return formatTable(summary.iterations, [
+    { title: "iteration", value: ({ iteration }) => (iteration === 0 ? "0 (untrained)" : iteration) },
+    { title: "held-out pass@1 [95 %]", value: ({ evaluation }) => rate(evaluation) },
+    { title: "tasks", align: "right", value: ({ evaluation }) => evaluation?.tasks ?? null },
+    { title: "greedy", value: ({ greedy }) => rate(greedy) },
+    ...sets.map((set) => ({
+      title: set,
+      value: ({ evaluations }: ExperimentSummary["iterations"][number]) => {
+        const found = evaluations.find(
+          (evaluation) => evaluation.set === set && evaluation.mode === "sampled",
+        );
+        return found === undefined ? null : formatPercent(found.passAt1);
+      },
+    })),
+    {
+      title: "pool (admitted/dropped/refined)",
+      value: ({ pool }) => (pool === null ? null : `${pool.admitted}/${pool.dropped}/${pool.refined}`),
+    },
+    { title: "policy", value: ({ policy }) => policy?.id ?? null },
+  ]);
+}
+
+export async function writeExperiment(session: Session, name: string, json: boolean): Promise<void> {
+  const summary = await showExperiment(session.db, name);
+  if (json) return writeJson(summary);
+  writeLine(
+    `experiment ${name} · seed ${summary.seed} · ${summary.status}${summary.error === null ? "" : `: ${summary.error}`}`,
+  );
+  writeLine();
+  if (summary.iterations.length > 0) writeLine(evaluationTable(summary));
+  writeLine();
+  writeLine(`${summary.rollouts} rollouts in ${formatSeconds(summary.timings.seconds)}`);
+  if (summary.policy !== null) writeLine(`policy ${summary.policy.id} · sha256 ${summary.policy.sha256}`);
+  const { cpu } = stackStatus(session.stack.dataFolder);
+  writeLine(
+    `CPU of this stack so far: ${formatSeconds(cpu.totalSeconds)}, of which Temporal and Postgres ${formatPercent(cpu.infrastructureShare)}`,
+  );
+  const links = workflowLink(session, name);
+  if (links !== null) writeLine(`Temporal UI: ${links}`);
+}
+
+/** Where the Temporal UI shows the experiment's workflows; null for a cluster whose UI is not known. */
+export function workflowLink(session: Session, name: string): string | null {
+  const { ui, namespace } = session.stack.temporal;
+  return ui === null ? null : `${ui}/namespaces/${namespace}/workflows/${encodeURIComponent(`exp/${name}`)}`;
+}

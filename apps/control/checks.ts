@@ -1,0 +1,42 @@
+/** Checks of an experiment before anything is started for it. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { ExperimentSettings, TaskSetSettings } from "../../core/experiment.ts";
+import { SettingsError } from "../../core/schemas/index.ts";
+import { packageRoot } from "../../infra/stack/paths.ts";
+import { loadCatalogue } from "../../services/environments/index.ts";
+
+/** Every environment must be in the catalogue, and none that start policies are made from may be trained or measured on. Throws SettingsError. */
+export async function checkEnvironments(settings: ExperimentSettings, file: string): Promise<void> {
+  const { entries } = await loadCatalogue();
+  const usable = entries.filter((entry) => entry.role !== "pretrain").map((entry) => entry.name);
+  const sets: Record<string, TaskSetSettings> = {
+    "selection.set": settings.selection.set,
+    ...Object.fromEntries(
+      Object.entries(settings.evaluation.sets).map(([name, set]) => [`evaluation.sets.${name}`, set]),
+    ),
+  };
+  const named = [
+    ["environments.train", settings.environments.train] as const,
+    ...Object.entries(sets).map(([field, set]) => [`${field}.environments`, set.environments] as const),
+  ];
+  for (const [field, names] of named) {
+    const unknown = names.find((name) => !usable.includes(name));
+    if (unknown === undefined) continue;
+    throw new SettingsError("impossible-value", {
+      file,
+      field,
+      line: null,
+      found: unknown,
+      expected: `names of the catalogue (tadpole env list): ${usable.join(", ")}`,
+    });
+  }
+}
+
+/** Commit of the checkout, for the record; `unknown` outside of git. */
+export async function codeVersion(): Promise<string> {
+  const { stdout } = await promisify(execFile)("git", ["-C", packageRoot, "rev-parse", "HEAD"]).catch(() => ({
+    stdout: "unknown",
+  }));
+  return stdout.trim();
+}

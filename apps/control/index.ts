@@ -1,0 +1,10 @@
+/** The one module every face calls. */
+export { checkEnvironments, codeVersion } from "./checks.ts";
+export {
+  type LoadedExperiment,
+  loadExperiment,
+  outcome,
+  type StartResult,
+  startExperiment,
+} from "./experiments.ts";
+export { type Session, withRecord, withStack } from "./session.ts";
