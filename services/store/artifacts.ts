@@ -3,7 +3,8 @@
  * it gets that name only after its bytes are on disk; what a crash leaves is a file in `incoming/`, which the next open removes.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { link, mkdir, open, readdir, readFile, rm, stat, unlink } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
@@ -70,26 +71,30 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** A writer that is alive renews nothing, so age decides: no put takes this long. */
+/** Age at which a leftover of a writer that cannot be asked about goes too: no put takes this long. */
 const LEFTOVER_MS = 60 * 60 * 1000;
+
+/** Names in `incoming/`: `<process id>@<host>@<random>`, so that an open can tell a crashed writer's file from a live one's. */
+function temporaryName(): string {
+  return `${process.pid}@${hostname()}@${randomUUID()}`;
+}
+
+function writerIsDead(name: string): boolean {
+  const [pid, host] = name.split("@");
+  if (host !== hostname() || !/^\d+$/.test(pid ?? "")) return false;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return errorCode(error) === "ESRCH";
+  }
+}
 
 async function removeLeftovers(incoming: string, now: number): Promise<void> {
   for (const name of await readdir(incoming)) {
     const file = join(incoming, name);
     const found = await stat(file).catch(() => null);
-    if (found && (now - found.mtimeMs > LEFTOVER_MS || !ownerLives(name))) await rm(file, { force: true });
-  }
-}
-
-/** Names in `incoming/` start with their writer's process id. */
-function ownerLives(name: string): boolean {
-  const pid = Number.parseInt(name, 10);
-  if (!Number.isInteger(pid) || pid <= 0) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errorCode(error) === "EPERM";
+    if (found && (writerIsDead(name) || now - found.mtimeMs > LEFTOVER_MS)) await rm(file, { force: true });
   }
 }
 
@@ -105,7 +110,7 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
   const fileOf = (sha256: string): string => join(folder, sha256.slice(0, 2), sha256.slice(2));
 
   async function write(bytes: Uint8Array, file: string): Promise<void> {
-    const temporary = join(incoming, `${process.pid}-${randomUUID()}`);
+    const temporary = join(incoming, temporaryName());
     try {
       const handle = await open(temporary, "wx", 0o644);
       try {
@@ -114,16 +119,15 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
       } finally {
         await handle.close();
       }
-      if (await mkdir(dirname(file), { recursive: true })) await syncFolder(folder);
-      // A link, unlike a rename, never replaces: whoever puts the same content at the same time, one file stays.
-      await link(temporary, file).catch((error) => {
-        if (errorCode(error) !== "EEXIST") throw error;
-      });
+      await mkdir(dirname(file), { recursive: true });
+      // Whoever puts the same content at the same time replaces it by itself.
+      await rename(temporary, file);
       await syncFolder(dirname(file));
+      await syncFolder(folder);
     } catch (error) {
       throw writeError(error, folder);
     } finally {
-      await unlink(temporary).catch(() => {});
+      await rm(temporary, { force: true });
     }
   }
 

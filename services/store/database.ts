@@ -36,16 +36,23 @@ const types = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
-/** A pool whose every failure is a StoreError where its cause is known. */
+/** A pool whose every failure is a StoreError where its cause is known, and which keeps no connection that failed. */
 function translatingPool(pool: pg.Pool, where: string): PostgresPool {
   const rethrow = (error: unknown): never => {
     throw storeErrorFrom(error, where);
   };
-  const wrap = (client: pg.PoolClient): PostgresPoolClient =>
-    ({
-      query: (sql: string, parameters: unknown[]) => client.query(sql, parameters).catch(rethrow),
-      release: (destroy?: boolean) => client.release(destroy),
-    }) as unknown as PostgresPoolClient;
+  const wrap = (client: pg.PoolClient): PostgresPoolClient => {
+    let lost = false;
+    return {
+      query: (sql: string, parameters: unknown[]) =>
+        client.query(sql, parameters).catch((error) => {
+          const translated = storeErrorFrom(error, where);
+          lost ||= translated instanceof StoreError && translated.kind === "unreachable";
+          throw translated;
+        }),
+      release: (destroy?: boolean) => client.release(destroy || lost),
+    } as unknown as PostgresPoolClient;
+  };
   return { connect: () => pool.connect().then(wrap, rethrow), end: () => pool.end() };
 }
 
@@ -63,8 +70,9 @@ export function connectDatabase(url: string, options: DatabaseOptions = {}): Db 
     keepAlive: true,
     types,
   });
-  // An idle connection that breaks is replaced by the pool; unheard, its event would end the process.
+  // The query that meets a broken connection reports it; unheard, the events of an idle or a lent one would end the process.
   pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
   return new Kysely<Database>({ dialect: new PostgresDialect({ pool: translatingPool(pool, where) }) });
 }
 

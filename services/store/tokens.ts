@@ -3,7 +3,10 @@
 /** Throws RangeError where an id is no signed 32-bit integer. */
 export function encodeTokens(tokens: ArrayLike<number>): Buffer {
   const bytes = Buffer.alloc(tokens.length * 4);
-  for (let i = 0; i < tokens.length; i++) bytes.writeInt32LE(tokens[i]!, i * 4);
+  for (let i = 0; i < tokens.length; i++) {
+    if (!Number.isInteger(tokens[i])) throw new RangeError(`token ${i} is ${tokens[i]}, expected an integer`);
+    bytes.writeInt32LE(tokens[i]!, i * 4);
+  }
   return bytes;
 }
 

@@ -1,0 +1,88 @@
+/** What every artifact store must do. Each implementation's test calls this with a way to open an empty one. */
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type ArtifactStore, getJson, putJson, sha256Of } from "../../services/store/index.ts";
+
+export interface ArtifactsUnderTest {
+  readonly store: ArtifactStore;
+  /** Changes one byte of the stored content, or cuts it, behind the store's back. */
+  damage(sha256: string, how: "flip" | "cut"): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function artifactContract(name: string, open: () => Promise<ArtifactsUnderTest>): void {
+  describe(`${name}: an artifact store`, () => {
+    let under: ArtifactsUnderTest;
+    beforeEach(async () => {
+      under = await open();
+    });
+    afterEach(() => under.close());
+
+    it("gives back the bytes that were put, under their sha256", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.uint8Array({ maxLength: 2000 }), async (bytes) => {
+          const ref = await under.store.put(bytes, "log");
+          expect(ref).toEqual({
+            uri: `artifact:${sha256Of(bytes)}`,
+            sha256: sha256Of(bytes),
+            bytes: bytes.length,
+            kind: "log",
+          });
+          expect(Buffer.from(await under.store.get(ref))).toEqual(Buffer.from(bytes));
+          expect(await under.store.has(ref.sha256)).toBe(true);
+        }),
+        { numRuns: 20 },
+      );
+    });
+
+    it("takes the same content from many writers at once", async () => {
+      const bytes = new Uint8Array(100_000).fill(7);
+      const refs = await Promise.all(Array.from({ length: 12 }, () => under.store.put(bytes, "batch")));
+      expect(new Set(refs.map((ref) => ref.uri)).size).toBe(1);
+      expect(sha256Of(await under.store.get(refs[0]!))).toBe(refs[0]!.sha256);
+    });
+
+    it("says that content is missing, before it was put and after it was removed", async () => {
+      const ref = await under.store.put(Buffer.from("once"), "log");
+      await under.store.remove(ref);
+      await under.store.remove(ref);
+      expect(await under.store.has(ref.sha256)).toBe(false);
+      await expect(under.store.get(ref)).rejects.toMatchObject({
+        name: "ArtifactError",
+        kind: "missing",
+        message: expect.stringContaining("restore it"),
+      });
+    });
+
+    it.each(["flip", "cut"] as const)("refuses damaged content (%s), and put repairs it", async (how) => {
+      const bytes = Buffer.from("the weights of a policy");
+      const ref = await under.store.put(bytes, "policy");
+      await under.damage(ref.sha256, how);
+      await expect(under.store.get(ref)).rejects.toMatchObject({
+        kind: "damaged",
+        message: expect.stringContaining(ref.sha256.slice(2)),
+      });
+      await under.store.put(bytes, "policy");
+      expect(Buffer.from(await under.store.get(ref))).toEqual(bytes);
+    });
+
+    it("refuses a reference that is none", async () => {
+      const ref = await under.store.put(Buffer.from("x"), "log");
+      for (const wrong of ["../../etc/passwd", "", ref.sha256.toUpperCase()])
+        await expect(under.store.get({ ...ref, sha256: wrong })).rejects.toMatchObject({ kind: "reference" });
+      expect(await under.store.has("../../etc/passwd")).toBe(false);
+    });
+
+    it("keeps JSON values, equal values under one reference", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.jsonValue(), async (value) => {
+          const text = JSON.stringify(value);
+          const ref = await putJson(under.store, value, "task");
+          expect(await putJson(under.store, JSON.parse(text), "task")).toEqual(ref);
+          expect(JSON.stringify(await getJson(under.store, ref))).toBe(text);
+        }),
+        { numRuns: 20 },
+      );
+    });
+  });
+}

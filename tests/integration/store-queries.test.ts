@@ -1,0 +1,191 @@
+/** What the faces read, on a real Postgres holding one small experiment. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  type ArtifactStore,
+  createLocalArtifacts,
+  type Db,
+  listExperiments,
+  openDatabase,
+  poolSeries,
+  recordIteration,
+  showExperiment,
+  showRollout,
+  showTask,
+  taskMix,
+  updateSeries,
+} from "../../services/store/index.ts";
+import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
+import { policyRef, recordTestExperiment, testTask } from "../support/record.ts";
+
+let server: TestPostgres;
+let db: Db;
+let folder: string;
+let artifacts: ArtifactStore;
+beforeAll(async () => {
+  server = await startTestPostgres();
+  db = await openDatabase(server.url);
+  folder = await mkdtemp(join(tmpdir(), "tadpole-artifacts-"));
+  artifacts = await createLocalArtifacts(folder);
+  await recordTestExperiment(db, artifacts, "demo");
+  // Another experiment whose name begins the same must not leak into the first one's counts.
+  await recordTestExperiment(db, artifacts, "demo-2");
+}, 60_000);
+afterAll(async () => {
+  await db?.destroy();
+  await server?.stop();
+  if (folder) await rm(folder, { recursive: true });
+});
+
+describe("show", () => {
+  it("sums an experiment up", async () => {
+    const summary = await showExperiment(db, "demo");
+    const end = policyRef("end");
+    expect(summary).toMatchObject({
+      name: "demo",
+      seed: 3,
+      status: "done",
+      error: null,
+      policy: { id: end.id, sha256: end.checkpoint.sha256 },
+      rollouts: 20,
+    });
+    expect(summary.iterations).toHaveLength(2);
+    const headline = { set: "unseen", mode: "sampled", tasks: 40, samples: 2 };
+    expect(summary.iterations[0]).toMatchObject({
+      iteration: 0,
+      policy: { id: policyRef("start").id },
+      evaluation: { ...headline, passAt1: 0.25, low: 0.15, high: 0.4 },
+      pool: null,
+    });
+    expect(summary.iterations[1]).toMatchObject({
+      iteration: 1,
+      status: "finished",
+      policy: { id: end.id },
+      evaluation: { ...headline, passAt1: 0.5 },
+      pool: { admitted: 2, dropped: 2, refined: 1 },
+    });
+    const listed = summary.iterations[1]!.evaluations.map(({ set, mode, passAt1 }) => [set, mode, passAt1]);
+    expect(listed).toEqual([
+      ["functions", "sampled", 0.5],
+      ["functions", "greedy", 0.6],
+      ["unseen", "sampled", 0.5],
+      ["unseen", "greedy", 0.6],
+    ]);
+  });
+
+  it("tells the phases in their order", async () => {
+    const { timings } = await showExperiment(db, "demo");
+    expect(timings.phases.map(({ iteration, phase }) => [iteration, phase])).toEqual([
+      [0, "environments"],
+      [1, "pool"],
+      [1, "climb"],
+      [1, "evaluate"],
+    ]);
+    for (const { seconds } of timings.phases) expect(seconds).toBeGreaterThanOrEqual(0);
+  });
+
+  it("counts an open pool from its probes and validations", async () => {
+    const row = {
+      experiment: "demo-2",
+      iteration: 1,
+      try: 1,
+      status: "pool",
+      start_policy: policyRef("start").id,
+      end_policy: null,
+      pinned: {},
+    };
+    await recordIteration(db, { ...row, pool: null });
+    const { iterations, policy } = await showExperiment(db, "demo-2");
+    expect(iterations[1]!.pool).toEqual({ admitted: 2, dropped: 2, refined: 1 });
+    expect(iterations[1]!.policy).toBeNull();
+    expect(policy?.id).toBe(policyRef("end").id);
+    // A new try starts empty, and is the one that is shown.
+    await recordIteration(db, { ...row, try: 2, pool: null });
+    const again = await showExperiment(db, "demo-2");
+    expect(again.iterations[1]).toMatchObject({ try: 2, pool: { admitted: 0, dropped: 0, refined: 0 } });
+  });
+
+  it("says that an experiment is not there", async () => {
+    await expect(showExperiment(db, "none")).rejects.toMatchObject({
+      kind: "missing",
+      message: 'no experiment "none" is recorded (tadpole list shows all)',
+    });
+  });
+
+  it("lists all, newest first", async () => {
+    const listed = (await listExperiments(db)).map(({ name, iterations }) => [name, iterations]);
+    expect(listed).toEqual([
+      ["demo-2", 1],
+      ["demo", 1],
+    ]);
+  });
+});
+
+describe("series", () => {
+  it("count probes before and after refinement", async () => {
+    expect(await poolSeries(db, "demo")).toEqual([
+      {
+        iteration: 1,
+        before: { runs: 4, counts: [1, 0, 1, 0, 1] },
+        after: { runs: 4, counts: [0, 1, 1, 0, 1] },
+        admitted: { runs: 4, counts: [0, 1, 1, 0, 0] },
+      },
+    ]);
+  });
+
+  it("give each update its groups' means and its trainer's metrics", async () => {
+    const [first, second, ...rest] = await updateSeries(db, "demo");
+    expect(rest).toEqual([]);
+    expect(first).toEqual({
+      iteration: 1,
+      update: 1,
+      policy: policyRef("end").id,
+      groups: 2,
+      kept: 2,
+      dropped: 0,
+      zeroVariance: 0,
+      meanReward: 3 / 8,
+      passRate: 3 / 8,
+      meanTurns: 3.5,
+      loss: -0.1,
+      entropy: 1.5,
+      gradientNorm: 2,
+      effectiveSampleSize: 15,
+      maskRate: 0.25,
+    });
+    expect(second).toMatchObject({ update: 2, policy: null, zeroVariance: 1, meanReward: 1, loss: null });
+  });
+
+  it("count the admitted tasks by kind, environment and level", async () => {
+    expect(await taskMix(db, "demo")).toEqual([
+      { iteration: 1, kinds: { "mutation bug": 2 }, environments: { minimist: 2 }, levels: { 1: 1, 2: 1 } },
+    ]);
+  });
+});
+
+describe("details", () => {
+  it("join a rollout with its statement and trajectory", async () => {
+    const detail = await showRollout(db, artifacts, "demo/it/1/try/1/task/0/probe/0/1");
+    expect(detail.row).toMatchObject({ outcome: "passed", reward: 1, member: 1 });
+    expect(detail.statement.text).toBe("add(1, 2) prints -1 (level 1).");
+    expect(detail.trajectory.messages.at(-1)).toEqual({ role: "assistant", content: "Fixed <b>add</b>." });
+    await expect(showRollout(db, artifacts, "demo/0")).rejects.toMatchObject({ kind: "missing" });
+  });
+
+  it("join a task with its statements, validations and probes", async () => {
+    const detail = await showTask(db, artifacts, testTask(1).id);
+    expect(detail.task).toEqual(testTask(1));
+    expect(detail.statements.map(({ level }) => level)).toEqual([1, 2]);
+    expect(detail.validations.map(({ scope, outcome }) => [scope, outcome])).toEqual([
+      ["demo-2/it/1/try/1", "valid"],
+      ["demo/it/1/try/1", "valid"],
+    ]);
+    const probes = detail.probes.filter(({ scope }) => scope === "demo/it/1/try/1");
+    expect(probes.map(({ refinement, passes, decision }) => [refinement, passes, decision])).toEqual([
+      [0, 0, "refine"],
+      [1, 1, "admit"],
+    ]);
+  });
+});
