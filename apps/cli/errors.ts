@@ -16,8 +16,12 @@ export class UsageError extends Error {
 /** Kinds, per class, that are the caller's input; every other kind is a failure. */
 const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   UsageError: "all",
-  ExperimentError: "all",
+  SettingsError: "all",
   StackError: ["settings", "port", "data-folder", "version", "disk", "unreachable"],
+  EnvironmentError: ["unknown", "tests-fail", "unstable", "source-copy"],
+  StoreError: ["newer-schema", "disk-full"],
+  ArtifactError: ["disk-full", "unwritable"],
+  PolicyError: ["capability"],
 };
 
 export interface Described {

@@ -23,13 +23,3 @@ export class StackError extends Error {
     this.kind = kind;
   }
 }
-
-/** The kinds that are the caller's input and therefore end a command with exit code 2. */
-export const inputKinds: readonly StackErrorKind[] = [
-  "settings",
-  "port",
-  "data-folder",
-  "version",
-  "disk",
-  "unreachable",
-];

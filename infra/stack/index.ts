@@ -1,7 +1,8 @@
 /** The stack: Temporal, Postgres, policy server and workers as supervised processes of one data folder. */
 export { freeMb, prepareDataFolder } from "./data-folder.ts";
-export { inputKinds, StackError, type StackErrorKind } from "./errors.ts";
+export { StackError, type StackErrorKind } from "./errors.ts";
 export { dataFolder, packageRoot, stackFiles } from "./paths.ts";
+export { type PortName, stackPorts } from "./ports.ts";
 export { postgresPrograms } from "./postgres.ts";
 export { residentMb } from "./proc.ts";
 export { databaseUrl, type StackSettings, stackSettings } from "./settings.ts";
@@ -21,4 +22,5 @@ export {
   connectWorker,
   type TemporalClient,
   temporalFromEnv,
+  temporalProgram,
 } from "./temporal.ts";

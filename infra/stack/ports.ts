@@ -60,7 +60,7 @@ export function basePort(folder: string): number {
 }
 
 /** Throws StackError `port` when a port given by hand is occupied; a remembered one that is occupied is replaced. */
-export async function choosePorts(
+export async function stackPorts(
   folder: string,
   env: NodeJS.ProcessEnv,
   remembered: Ports | null,

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { prepareDataFolder } from "./data-folder.ts";
 import { StackError } from "./errors.ts";
 import { lockHeldExitCode, packageRoot, stackFiles, supervisorEntry } from "./paths.ts";
-import { choosePorts } from "./ports.ts";
+import { stackPorts } from "./ports.ts";
 import { checkAgainstRunning, checkExternal, stackSettings } from "./settings.ts";
 import type { ProcessPhase, ProcessState, StackState } from "./state.ts";
 import { isRunning, readStack } from "./state.ts";
@@ -44,7 +44,7 @@ export async function ensureStack(options: EnsureOptions): Promise<StackState> {
   }
   await checkExternal(settings);
   // The supervisor chooses again; asking here makes a port given by hand and occupied the caller's error at once.
-  if (Object.keys(settings.ports).length > 0 && found?.phase !== "dead") await choosePorts(folder, env, null);
+  if (Object.keys(settings.ports).length > 0 && found?.phase !== "dead") await stackPorts(folder, env, null);
   return untilServing(folder, startSupervisor(folder, env), options);
 }
 

@@ -11,7 +11,7 @@ import { StackError } from "./errors.ts";
 import { takeLock } from "./lock.ts";
 import { ProcessLog } from "./logs.ts";
 import { lockHeldExitCode, supervisorMark } from "./paths.ts";
-import { choosePorts } from "./ports.ts";
+import { stackPorts } from "./ports.ts";
 import { postgresDatabase } from "./postgres.ts";
 import { bootId, identify } from "./proc.ts";
 import { childEnvironment, policyUrl, processTable, type StackContext } from "./processes.ts";
@@ -161,7 +161,7 @@ async function main(given: string): Promise<void> {
   const ended = await endLeftovers(folder, previous);
   if (ended > 0) logger.warn({ ended }, "ended processes of an earlier supervisor");
   const settings = stackSettings(process.env);
-  const ports = await choosePorts(folder, process.env, previous?.ports ?? null);
+  const ports = await stackPorts(folder, process.env, previous?.ports ?? null);
   const supervisor = new Supervisor({ folder, ports, settings, env: process.env }, previous, logger, log);
   const stop = () => void supervisor.stop().then(() => process.exit(0));
   process.on("SIGTERM", stop);

@@ -129,13 +129,17 @@ export function namespaceUrl(ports: Ports): string {
   return `http://127.0.0.1:${ports.temporalHttp}/api/v1/namespaces/${defaultNamespace}`;
 }
 
-export function temporalCommand(folder: string, ports: Ports, env: NodeJS.ProcessEnv) {
+/** The program of the local server. Throws StackError `missing`. */
+export function temporalProgram(env: NodeJS.ProcessEnv = process.env): string {
   const program = findTemporal(env);
-  if (!program)
-    throw new StackError(
-      "missing",
-      "temporal: the Temporal CLI is neither on PATH nor in the cache; run `node infra/bootstrap.mjs` to get it",
-    );
+  if (program) return program.path;
+  throw new StackError(
+    "missing",
+    "temporal: the Temporal CLI is neither on PATH nor in the cache; run node infra/bootstrap.mjs to get it",
+  );
+}
+
+export function temporalCommand(folder: string, ports: Ports, env: NodeJS.ProcessEnv) {
   const args = [
     ...["server", "start-dev", "--ip", "127.0.0.1", "--namespace", defaultNamespace],
     ...["--port", String(ports.temporal), "--ui-port", String(ports.temporalUi)],
@@ -145,5 +149,5 @@ export function temporalCommand(folder: string, ports: Ports, env: NodeJS.Proces
     ...["--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=normal"],
     ...["--log-level", "warn"],
   ];
-  return { file: program.path, args };
+  return { file: temporalProgram(env), args };
 }

@@ -13,7 +13,8 @@ export function register(program: Command): void {
       const result = await stopStack(folder);
       if (wantsJson(command)) return writeJson(result);
       writeLine(result.stopped ? `The stack in ${folder} is stopped.` : `No stack runs in ${folder}.`);
-      if (result.leftovers > 0) writeLine(`${result.leftovers} processes had outlived their supervisor.`);
+      if (result.leftovers > 0)
+        writeLine(`Processes that had outlived their supervisor: ${result.leftovers}.`);
     });
   examples(command, ["down", "down --json"]);
 }
