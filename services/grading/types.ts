@@ -11,12 +11,12 @@ export interface TestReport {
 
 export interface TestRunRequest {
   readonly environment: PreparedEnvironment;
-  /** Applied to the environment's tree before its test files are put back. */
+  /** Applied to the environment's tree; changes of tests, test configuration and modules are left out. */
   readonly overlay: readonly FileChange[];
   /** Test files to run; default all of the environment's. */
   readonly files?: readonly string[];
   readonly limits: SandboxLimits;
-  /** Seconds; derived from the environment's baseline by `limitsOf(environment)`. */
+  /** Seconds, of the whole run; derived from the environment's baseline by `limitsOf(environment)`. */
   readonly cpuSeconds: number;
   readonly wallSeconds: number;
   readonly signal?: AbortSignal;
@@ -27,6 +27,8 @@ export interface TestRunResult {
   readonly exitCodes: Readonly<Record<string, number | null>>;
   readonly ended: boolean;
   readonly outOfMemory: boolean;
+  /** The limit that ended the run; absent when it ended by itself. */
+  readonly stoppedBy?: "timeout" | "cpu" | "memory" | "processes" | "disk";
   readonly cpuSeconds: number;
   readonly wallSeconds: number;
   readonly treeHash: string;

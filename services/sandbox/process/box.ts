@@ -1,5 +1,5 @@
 /** One sandbox of the process runtime: a folder on the host, and bubblewrap around each command. */
-import { lstatSync, mkdirSync } from "node:fs";
+import { lstatSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import type { FileChange } from "../../../core/task.ts";
 import {
   type ExecLimits,
@@ -207,17 +207,20 @@ export class Box implements Sandbox {
 
   /**
    * bwrap follows links on its way to a mount point, and it does so where the host is still in reach: every part of a
-   * mount point inside the tree must be a real folder before each command.
+   * mount point inside the tree must be a real folder (the last one what is mounted there) before each command.
    */
   private restoreMountPoints(): void {
-    for (const path of mountsInTree(this.parts.spec.mounts)) {
+    for (const { source, target } of this.parts.spec.mounts) {
+      if (!target.startsWith(`${WORKDIR}/`)) continue;
+      const parts = relative(target).split("/");
       let host = this.tree;
-      for (const part of path.split("/")) {
+      for (const [depth, part] of parts.entries()) {
         host += `/${part}`;
+        const folder = depth < parts.length - 1 || statSync(source).isDirectory();
         const stat = lstatSync(host, { throwIfNoEntry: false });
-        if (stat === undefined) mkdirSync(host);
-        else if (!stat.isDirectory())
-          throw new SandboxError("path", `${path} is a mount point, and something else lies there`);
+        if (stat === undefined) folder ? mkdirSync(host) : writeFileSync(host, "", { flag: "wx" });
+        else if (folder ? !stat.isDirectory() : !stat.isFile())
+          throw new SandboxError("path", `${target} is a mount point, and something else lies there`);
       }
     }
   }

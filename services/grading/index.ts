@@ -1,0 +1,6 @@
+/** Public surface of the grading service. */
+export { createGrading, type GradingOptions } from "./grade.ts";
+export { limitsOf, TEST_LIMITS } from "./limits.ts";
+export { mergeReports, parseTap } from "./parsers/tap.ts";
+export * from "./types.ts";
+export { type Decision, decide } from "./verdict.ts";

@@ -1,0 +1,60 @@
+/** Reads TAP 13 and 14 as tape prints it: flat results, tests named by comment lines. Pure. */
+import type { StatusMap, TestStatus } from "../../../core/task.ts";
+import type { TestReport } from "../types.ts";
+
+/** What tape prints after its last result is a summary, not a test's name. */
+const SUMMARY = /^(?:tests|pass|fail|todo|skip)\s+\d+$/;
+
+/**
+ * Statuses by `<test file> > <test name> > <assertion name>#<ordinal>`: the ordinal counts equal names within a test,
+ * so that a result added or lost elsewhere renames nothing. The report is complete when exactly one plan was printed, results
+ * are numbered from 1 without a gap, and there are as many as planned; a line that only looks like a result breaks that.
+ */
+export function parseTap(text: string, file: string): TestReport {
+  const statuses: Record<string, TestStatus> = {};
+  const ordinals = new Map<string, number>();
+  let test = "";
+  let results = 0;
+  let inOrder = true;
+  let bailedOut = false;
+  const plans: number[] = [];
+  for (const line of text.split(/\r?\n/)) {
+    const plan = /^1\.\.(\d+)\s*(?:#.*)?$/.exec(line);
+    const result = /^(not )?ok\b(?: +(\d+))?(?: +(.*))?$/.exec(line);
+    if (plan) plans.push(Number(plan[1]));
+    else if (/^Bail out!/i.test(line)) bailedOut = true;
+    else if (result) {
+      const [, not, number, rest = ""] = result;
+      results++;
+      if (number !== undefined && Number(number) !== results) inOrder = false;
+      const { name, directive } = splitDirective(rest);
+      const key = `${file} > ${test} > ${name}`;
+      const ordinal = (ordinals.get(key) ?? 0) + 1;
+      ordinals.set(key, ordinal);
+      statuses[`${key}#${ordinal}`] = statusOf(not === undefined, directive);
+    } else {
+      const comment = /^# ?(.*)$/.exec(line)?.[1]?.trim();
+      if (comment !== undefined && plans.length === 0 && !SUMMARY.test(comment)) test = comment;
+    }
+  }
+  const complete = !bailedOut && inOrder && plans.length === 1 && plans[0] === results;
+  return { statuses, complete };
+}
+
+function splitDirective(rest: string): { name: string; directive: "skip" | "todo" | undefined } {
+  const found = /(?:^|\s)#\s*(skip|todo)\b/i.exec(rest);
+  const name = (found ? rest.slice(0, found.index) : rest).replace(/^- /, "").trim();
+  return { name, directive: found?.[1]?.toLowerCase() as "skip" | "todo" | undefined };
+}
+
+function statusOf(ok: boolean, directive: "skip" | "todo" | undefined): TestStatus {
+  if (directive === "skip") return "skipped";
+  if (directive === "todo") return "xfail";
+  return ok ? "passed" : "failed";
+}
+
+/** One report of several files. Complete when there is at least one and each is. */
+export function mergeReports(reports: readonly TestReport[]): TestReport {
+  const statuses: StatusMap = Object.assign({}, ...reports.map((report) => report.statuses));
+  return { statuses, complete: reports.length > 0 && reports.every((report) => report.complete) };
+}
