@@ -5,6 +5,7 @@
 import { z } from "zod";
 import type { ExperimentSettings } from "../experiment.ts";
 import { checkSettings } from "./consistency.ts";
+import { valueAt } from "./issues.ts";
 
 const UNDISCLOSED = "Undisclosed by the paper.";
 
@@ -164,7 +165,8 @@ const reward = z
         alpha: z.number().min(0).default(0.1).describe(`Slope of the length factor. ${UNDISCLOSED}`),
         floor: share().default(0).describe(`Least length factor. ${UNDISCLOSED}`),
       })
-      .prefault({}),
+      .prefault({})
+      .describe("Factor on long successes."),
   })
   .prefault({});
 
@@ -245,9 +247,9 @@ export const experimentSchema = z
       .describe("Decides every random choice but the held-out task sets."),
     iterations: count(1).default(5).describe("Outer iterations: synthesise, climb, select. Paper: 5."),
     policy: policy.describe("What is trained."),
-    environments: z.strictObject({
-      train: environmentNames.describe("Names of the environments pools are made from."),
-    }),
+    environments: z
+      .strictObject({ train: environmentNames.describe("Names of the environments pools are made from.") })
+      .describe("Real packages, by their names in environments/catalogue.yaml."),
     synthesis: synthesis.describe("How a pool of tasks is made."),
     filter: filter.describe("Which tasks are learnable enough to be admitted."),
     rollout: z
@@ -338,7 +340,13 @@ export const experimentSchema = z
   })
   .superRefine((settings, context) => {
     for (const { path, expected } of checkSettings(settings))
-      context.addIssue({ code: "custom", path: [...path], message: expected });
+      context.addIssue({
+        code: "custom",
+        path: [...path],
+        message: expected,
+        // With the defaults, which the file's own data has not.
+        params: { found: valueAt(settings, path) },
+      });
   });
 
 type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T;

@@ -49,6 +49,8 @@ export function firstComplaint(
       found: key,
     };
   }
+  if (issue.code === "custom")
+    return { kind: "impossible-value", path, expected: issue.message, found: show(issue.params?.found) };
   const value = valueAt(data, path);
   const kind =
     value === undefined ? "missing" : issue.code === "invalid_type" ? "wrong-type" : "impossible-value";
@@ -76,7 +78,7 @@ function expectation(issue: z.core.$ZodIssue): string {
   }
 }
 
-function valueAt(data: unknown, path: SettingsPath): unknown {
+export function valueAt(data: unknown, path: SettingsPath): unknown {
   let value = data;
   for (const part of path) {
     if (typeof value !== "object" || value === null) return undefined;
