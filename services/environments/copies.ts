@@ -14,12 +14,13 @@ const SHINGLE = 10;
 export const COPY_SHARE = 0.2;
 
 /**
- * Words, numbers and signs without comments, semicolons or the kind of quotes. Escaped line ends count as space, so that the
+ * Words, numbers and signs without comments, semicolons or the kind of quotes. Escaped line ends count as line ends, so that the
  * sources inside a source map read as their originals.
  */
 export function codeTokens(text: string): string[] {
   const bare = text
-    .replace(/\\[nrt]/g, " ")
+    .replace(/\\[nr]/g, "\n")
+    .replace(/\\t/g, " ")
     .replace(/\\(["'])/g, "$1")
     .replace(/\/\*[\s\S]*?\*\/|(^|[^:\\])\/\/.*$/gm, "$1 ")
     .replace(/["'`]/g, "'");
