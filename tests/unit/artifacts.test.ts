@@ -12,12 +12,12 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Puts ever new artifacts of 4 MB until it is killed. */
+/** Puts ever new artifacts of 24 MB until it is killed. */
 const WRITER = `
 import { createLocalArtifacts } from ${JSON.stringify(new URL("../../services/store/artifacts.ts", import.meta.url).href)};
 const store = await createLocalArtifacts(process.argv[1]);
 process.stdout.write("open");
-for (let i = 0; ; i++) await store.put(new Uint8Array(4_000_000).fill(i), "log");
+for (let i = 0; ; i++) await store.put(new Uint8Array(24_000_000).fill(i), "log");
 `;
 
 /** Starts the writer and kills it `afterMs` milliseconds after it opened the folder. */
@@ -34,7 +34,7 @@ async function killedWriter(afterMs: number): Promise<void> {
 
 describe("a local artifact folder", () => {
   it("holds no wrong artifact after writers were killed in the middle of puts", async () => {
-    for (const afterMs of [15, 40, 70]) await killedWriter(afterMs);
+    for (const afterMs of [20, 35, 50, 65, 80, 95]) await killedWriter(afterMs);
     await createLocalArtifacts(folder);
     expect(await readdir(join(folder, "incoming"))).toEqual([]);
     const names = (await readdir(folder)).filter((name) => name !== "incoming");
