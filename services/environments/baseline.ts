@@ -48,7 +48,7 @@ export function mergeRuns(name: string, runs: readonly TestRunResult[]): Baselin
     if (!run.ended || !run.report.complete)
       throw new EnvironmentError(
         "tests-fail",
-        `${where}, did not reach their end${run.outOfMemory ? ": out of memory" : ""}\n${lastLines(run.log, 20)}`,
+        `${where}, did not reach their end${run.stoppedBy === undefined ? "" : `: stopped by the ${run.stoppedBy} limit`}\n${lastLines(run.log, 20)}`,
       );
     const reported = Object.keys(run.report.statuses);
     if (reported.length === 0)

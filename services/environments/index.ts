@@ -10,5 +10,6 @@ export {
   type PrepareOptions,
   prepareEnvironment,
 } from "./prepare.ts";
+export { pretrainingSources } from "./pretraining.ts";
 export type { CatalogueEntry, PreparedEnvironment } from "./types.ts";
 export { compareRecords, type Verification, verifyEnvironment } from "./verify.ts";

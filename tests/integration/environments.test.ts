@@ -17,23 +17,29 @@ import {
   verifyEnvironment,
 } from "../../services/environments/index.ts";
 import { readTree, type Tree } from "../../services/environments/tree.ts";
-import { createTestRunner } from "./environments-runner.ts";
+import { createGrading, type GradingService } from "../../services/grading/index.ts";
+import { createProcessRuntime } from "../../services/sandbox/index.ts";
 
 let scratch: string;
 let catalogue: Catalogue;
-let runTests: RunTests;
+let grading: GradingService;
 let runs = 0;
+
+const runTests: RunTests = (request) => {
+  runs++;
+  return grading.runTests(request, "cold");
+};
 
 beforeAll(async () => {
   scratch = await mkdtemp(join(tmpdir(), "environments-"));
   catalogue = await loadCatalogue();
-  const run = createTestRunner(scratch);
-  runTests = (request) => {
-    runs++;
-    return run(request);
-  };
+  const runtime = createProcessRuntime({ root: join(scratch, "sandboxes"), nodePath: process.execPath });
+  grading = createGrading({ runtime });
 });
-afterAll(() => rm(scratch, { recursive: true, force: true }));
+afterAll(async () => {
+  await grading.close();
+  await rm(scratch, { recursive: true, force: true });
+});
 
 /** All tests but those of the installation itself share one. */
 const data = () => join(scratch, "data");

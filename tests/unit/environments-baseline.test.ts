@@ -58,10 +58,10 @@ describe("the baseline", () => {
   });
 
   it("is refused when a run has no end, no test, or an exit code that no test explains", () => {
-    expect(refusal([run(many), run(many, { ended: false, outOfMemory: true })])).toMatchObject({
+    expect(refusal([run(many), run(many, { ended: false, stoppedBy: "memory" })])).toMatchObject({
       kind: "tests-fail",
       message: expect.stringMatching(
-        /run 2 of 2\), did not reach their end: out of memory\nlast line of the log/,
+        /run 2 of 2\), did not reach their end: stopped by the memory limit\nlast line of the log/,
       ),
     });
     expect(refusal([run(many, { report: { statuses: many, complete: false } })]).message).toContain(
