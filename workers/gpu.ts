@@ -1,17 +1,26 @@
 /** The native worker of the `gpu` queue: start policies and updates, by the trainer of this machine. */
 import { createGpuActivities } from "../activities/index.ts";
-import { createNanoTrainer, startCheckpoint } from "../services/trainers/index.ts";
+import { pretrainingSources } from "../services/environments/index.ts";
+import { encodeCheckpoint, freshCheckpoint, openConversation, pretrain } from "../services/policy/index.ts";
+import { createNanoTrainer } from "../services/trainers/index.ts";
 import { QUEUES } from "../workflows/queues.ts";
 import { openWorkerProcess, runWorker } from "./common.ts";
 import { GPU_SLOTS } from "./config.ts";
 
 const context = await openWorkerProcess();
-const trainer = createNanoTrainer({ artifacts: context.services.artifacts });
+const trainer = createNanoTrainer({ artifacts: context.services.artifacts, openConversation });
 await runWorker(
   context,
   {
     taskQueue: QUEUES.gpu,
-    activities: createGpuActivities({ ...context.services, trainer, startCheckpoint }),
+    activities: createGpuActivities({
+      ...context.services,
+      trainer,
+      startCheckpoint: async (seed) =>
+        encodeCheckpoint(
+          freshCheckpoint(pretrain({ sources: await pretrainingSources(context.dataFolder), seed })),
+        ),
+    }),
     maxConcurrentActivityTaskExecutions: GPU_SLOTS,
   },
   [() => trainer.close()],

@@ -1,5 +1,7 @@
 /** The one module every face calls. */
+
 export { checkEnvironments, codeVersion } from "./checks.ts";
+export { type EvaluationRequest, evaluate } from "./evaluate.ts";
 export {
   type LoadedExperiment,
   loadExperiment,

@@ -22,6 +22,7 @@ export {
   openConversation,
   SLOTS,
 } from "./nano/conversation.ts";
+export { pretrain } from "./nano/pretrain.ts";
 export { createPolicyServer, type PolicyServer, type PolicyServerOptions } from "./nano/server.ts";
 export { createNanoTemplate } from "./nano/template.ts";
 export { createOpenAIClient, type OpenAIClientOptions, requireTraining } from "./openai.ts";

@@ -38,10 +38,12 @@ export {
   getPolicy,
   listPolicies,
   type PolicyKind,
+  policyIteration,
   recordBatch,
   recordEvaluation,
   recordPolicy,
   recordUpdate,
+  setHash,
   type UpdateRow,
 } from "./policies.ts";
 export { type PoolProgress, type Progress, readProgress } from "./progress.ts";

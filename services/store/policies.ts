@@ -73,3 +73,28 @@ export async function recordEvaluation(db: Executor, evaluation: Row<"evaluation
 export async function listPolicies(db: Executor): Promise<Selectable<Database["policies"]>[]> {
   return db.selectFrom("policies").selectAll().orderBy("created_at").orderBy("id").execute();
 }
+
+/** Hash of the task set that an experiment's evaluations call by that name. */
+export async function setHash(db: Executor, experiment: string, set: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("evaluations")
+    .select("set_hash")
+    .where("experiment", "=", experiment)
+    .where("set_name", "=", set)
+    .limit(1)
+    .executeTakeFirst();
+  return row?.set_hash;
+}
+
+/** The iteration of the experiment that ended with the policy; 0 for its start policy and for any other. */
+export async function policyIteration(db: Executor, experiment: string, policy: string): Promise<number> {
+  const row = await db
+    .selectFrom("iterations")
+    .select("iteration")
+    .where("experiment", "=", experiment)
+    .where("end_policy", "=", policy)
+    .orderBy("iteration")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.iteration ?? 0;
+}
