@@ -1,6 +1,6 @@
 /** Public surface of task synthesis. */
 import type { GradingService } from "../grading/index.ts";
-import type { SandboxLimits, SandboxRuntime } from "../sandbox/runtime.ts";
+import type { SandboxRuntime } from "../sandbox/runtime.ts";
 import { findLeaks } from "./leaks.ts";
 import { combinationGenerator, mutationGenerator } from "./mutation.ts";
 import { removalGenerator } from "./removal.ts";
@@ -21,7 +21,6 @@ export interface SynthesisParts {
   readonly sandboxRuntime: SandboxRuntime;
   /** How validation runs tests; grading's two modes agree, warm is several times cheaper. */
   readonly mode: "cold" | "warm";
-  readonly limits: SandboxLimits;
 }
 
 export function createSynthesis(parts: SynthesisParts): SynthesisService {
@@ -36,13 +35,13 @@ export function createSynthesis(parts: SynthesisParts): SynthesisService {
     combination: combinationGenerator(indexOf),
     removal: removalGenerator(indexOf),
   };
-  const { grading, mode, limits } = parts;
-  const reproducer = new Reproducer({ runtime: parts.sandboxRuntime, limits });
+  const { grading, sandboxRuntime, mode } = parts;
+  const reproducer = new Reproducer(sandboxRuntime);
   return {
     generate: (environment, generator, brief, random) =>
       generators[generator].generate(environment, brief, random),
     validate: (environment, candidate, options) =>
-      validateCandidate({ grading, reproducer, mode, limits }, environment, candidate, options),
+      validateCandidate({ grading, reproducer, mode }, environment, candidate, options),
     writeStatement,
     findLeaks,
   };

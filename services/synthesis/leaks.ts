@@ -49,8 +49,11 @@ export function findLeaks(task: Task, statement: Statement): readonly string[] {
   const leaks: string[] = [];
   for (const line of goldLines(task.base, task.gold))
     if (text.includes(line)) leaks.push(`a line of the gold change: ${line}`);
+  // A test file is often called like the source it tests, which may be named.
+  const own = new Set(task.facts.sites.map((site) => basename(site.file)));
   for (const file of task.hiddenFiles)
-    if (mentions(text, file) || mentions(text, basename(file))) leaks.push(`a hidden test file: ${file}`);
+    if (mentions(text, file) || (!own.has(basename(file)) && mentions(text, basename(file))))
+      leaks.push(`a hidden test file: ${file}`);
   for (const name of writtenNames(task.failToPass))
     if (text.includes(name)) leaks.push(`a hidden test's name: ${name}`);
   for (const { file, line, functionName } of task.facts.sites) {

@@ -25,3 +25,14 @@ export function readNotes(notes: string, keys: readonly string[]): Recording {
   }
   return recording;
 }
+
+/** A recording with the calls that `keep` accepts. */
+export function filtered(recording: Recording, keep: (call: RecordedCall) => boolean): Recording {
+  return new Map([...recording].map(([key, calls]) => [key, calls.filter(keep)]));
+}
+
+/** What two recordings of one test file agree on: a test that draws its inputs at random must not decide a statement. */
+export function agreeing(first: Recording, second: Recording): Recording {
+  const again = new Set([...second.values()].flat().map(({ code, printed }) => `${code}\n${printed}`));
+  return filtered(first, ({ code, printed }) => again.has(`${code}\n${printed}`));
+}

@@ -1,12 +1,15 @@
 /** Finds a task's reproduction: proposals from the recordings, sifted by one batch, believed after a run of the command alone. */
 import type { FileChange, Reproduction } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
+import type { SandboxRuntime } from "../sandbox/runtime.ts";
 import { composeChanges } from "./changes.ts";
-import type { Recording } from "./recording.ts";
+import { agreeing, filtered, type Recording } from "./recording.ts";
 import { type Proposal, proposalsFor, quotable, reproductionOf } from "./reproduction.ts";
-import { record, runCommand, type TrialParts, tryCalls } from "./trials.ts";
+import { record, runCommand, tryCalls } from "./trials.ts";
 import type { Candidate } from "./types.ts";
 
+/** Calls of one process. A process's command line holds 128 KiB, a call at most 300 characters. */
+const BATCH = 200;
 /** Sifted proposals whose command is run alone before the search gives up. */
 const MAX_RUNS = 3;
 
@@ -22,21 +25,36 @@ export type Found = { readonly reproduction: Reproduction } | { readonly none: s
 
 /** Keeps the recordings of the environments it has seen: the solved tree is the same for all their tasks. */
 export class Reproducer {
-  private readonly parts: TrialParts;
+  private readonly runtime: SandboxRuntime;
   private readonly recordings = new Map<string, Promise<Recording>>();
 
-  constructor(parts: TrialParts) {
-    this.parts = parts;
+  constructor(runtime: SandboxRuntime) {
+    this.runtime = runtime;
   }
 
   private recording(environment: PreparedEnvironment, file: string): Promise<Recording> {
     const key = `${environment.key} ${file}`;
     const known = this.recordings.get(key);
     if (known !== undefined) return known;
-    const made = record(this.parts, { environment, overlay: [] }, file);
+    const made = this.make(environment, file);
     this.recordings.set(key, made);
     made.catch(() => this.recordings.delete(key));
     return made;
+  }
+
+  /** The calls that a second recording agrees on and that print the same alone, away from their test and its variables. */
+  private async make(environment: PreparedEnvironment, file: string): Promise<Recording> {
+    const request = { environment, overlay: [] };
+    const first = await record(this.runtime, request, file);
+    const recording = agreeing(first, await record(this.runtime, request, file));
+    const calls = [...new Set([...recording.values()].flat().map(({ code }) => code))];
+    const alone = new Map<string, string | undefined>();
+    for (let start = 0; start < calls.length; start += BATCH) {
+      const batch = calls.slice(start, start + BATCH);
+      const printed = await tryCalls(this.runtime, request, batch);
+      for (const [i, code] of batch.entries()) alone.set(code, printed[i]);
+    }
+    return filtered(recording, ({ code, printed }) => alone.get(code) === printed);
   }
 
   async find(request: ReproductionRequest): Promise<Found> {
@@ -65,7 +83,7 @@ export class Reproducer {
     const { environment, candidate, signal } = request;
     const calls = proposals.map(({ call }) => call.code);
     const differing = async (overlay: readonly FileChange[]) => {
-      const printed = await tryCalls(this.parts, { environment, overlay, signal }, calls);
+      const printed = await tryCalls(this.runtime, { environment, overlay, signal }, calls);
       return new Set(
         proposals.filter(({ call }, i) => printed[i] !== undefined && printed[i] !== call.printed),
       );
@@ -90,7 +108,7 @@ export class Reproducer {
     const hidden = hiddenFiles.map((path): FileChange => ({ kind: "delete", path }));
     const run = async (tree: readonly FileChange[]) => {
       const overlay = composeChanges(tree, hidden);
-      const result = await runCommand(this.parts, { environment, overlay, signal }, command);
+      const result = await runCommand(this.runtime, { environment, overlay, signal }, command);
       return result.exitCode === 0 ? quotable(result.stdout, choice.length) : null;
     };
     const expected = await run([]);

@@ -4,6 +4,7 @@
  * `file:line` stand in backticks. Refinement changes only this text; change and tests of a task stay as they are.
  */
 import type { Statement, StatementLevel, Task } from "../../core/task.ts";
+import { MODULE_FUNCTION } from "../javascript/index.ts";
 import { sha256 } from "./changes.ts";
 import { symptom } from "./symptom.ts";
 
@@ -78,15 +79,17 @@ function opening(task: Task): string {
     : "Some calls no longer do what the package's documentation says.";
 }
 
-function names(values: readonly string[]): string {
-  return [...new Set(values)].map((value) => `\`${value}\``).join(" and ");
+/** A function without a name is called by its line or its module elsewhere; here that would say too much. */
+function called(name: string): string {
+  if (name === MODULE_FUNCTION) return "the code outside of any function";
+  return name.startsWith("<") ? "a function without a name" : `the function \`${name}\``;
 }
 
 function functionHint(task: Task): string {
-  const known = task.facts.sites.map((site) => site.functionName);
-  const many = new Set(known).size > 1;
-  if (task.type === "feature") return `The stub is the function ${names(known)}.`;
-  return `The mistake${task.facts.sites.length > 1 ? "s seem" : " seems"} to be in the function${many ? "s" : ""} ${names(known)}.`;
+  const { sites } = task.facts;
+  const functions = [...new Set(sites.map((site) => called(site.functionName)))].join(" and ");
+  if (task.type === "feature") return `The stub is ${functions}.`;
+  return `The ${sites.length > 1 ? "mistakes seem" : "mistake seems"} to be in ${functions}.`;
 }
 
 function siteHint(task: Task): string {

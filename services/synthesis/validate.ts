@@ -5,7 +5,6 @@ import type { FileChange, StatementLevel, StatusMap, Task, Verdict } from "../..
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { type GradingService, limitsOf, type TestRunResult } from "../grading/index.ts";
 import { parses } from "../javascript/index.ts";
-import type { SandboxLimits } from "../sandbox/runtime.ts";
 import { composeChanges, taskId, textsOf } from "./changes.ts";
 import { answersElsewhere, findLeaks } from "./leaks.ts";
 import type { Reproducer } from "./reproduce.ts";
@@ -23,7 +22,6 @@ export interface ValidatorParts {
   readonly grading: GradingService;
   readonly reproducer: Reproducer;
   readonly mode: "cold" | "warm";
-  readonly limits: SandboxLimits;
 }
 
 const LEVELS: readonly StatementLevel[] = [0, 1, 2, 3];
@@ -86,7 +84,7 @@ class Validation {
   private run(overlay: readonly FileChange[]): Promise<TestRunResult> {
     const { environment, options } = this;
     if (options.signal?.aborted) throw new SynthesisError("cancelled", "validation was cancelled");
-    const request = { environment, overlay, limits: this.parts.limits, ...limitsOf(environment) };
+    const request = { environment, overlay, ...limitsOf(environment) };
     return this.parts.grading.runTests(
       options.signal === undefined ? request : { ...request, signal: options.signal },
       this.parts.mode,
@@ -135,7 +133,7 @@ class Validation {
     if (!first.ended)
       throw new GateFailed(
         "ends",
-        `the tests do not end within ${limitsOf(this.environment).cpuSeconds} CPU seconds`,
+        `the tests do not end: stopped by the limit of ${first.stoppedBy ?? "time"} (${limitsOf(this.environment).cpuSeconds.toFixed(1)} CPU seconds)`,
       );
     if (Object.keys(first.report.statuses).length === 0)
       throw new GateFailed("build", "no test file reaches an assertion: the package does not load");

@@ -87,10 +87,9 @@ const { values, positionals } = parseArgs({
 
 const data = resolve(values.data);
 const mode = values.mode === "cold" ? "cold" : "warm";
-const limits = { memoryMb: 512, processes: 64, diskMb: 64 };
 const sandboxRuntime = createProcessRuntime({ root: join(data, "sandboxes"), nodePath: process.execPath });
 const grading = createGrading({ runtime: sandboxRuntime });
-const synthesis = createSynthesis({ grading, sandboxRuntime, mode, limits });
+const synthesis = createSynthesis({ grading, sandboxRuntime, mode });
 const byOperator = new Tally();
 const byPackage = new Tally();
 const before = cpuSeconds();

@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readNotes } from "../../services/synthesis/recording.ts";
+import { agreeing, readNotes } from "../../services/synthesis/recording.ts";
 import {
   batchScript,
   proposalsFor,
@@ -26,6 +26,30 @@ describe("readNotes", () => {
       ["b", [call("f(1)")]],
       ["c", []],
     ]);
+  });
+});
+
+describe("agreeing", () => {
+  it("drops the calls of a test that draws its inputs at random", () => {
+    const once = new Map([
+      [
+        "a",
+        [
+          { code: "f(0.3)", printed: "1" },
+          { code: "f(2)", printed: "2" },
+        ],
+      ],
+    ]);
+    const twice = new Map([
+      [
+        "a",
+        [
+          { code: "f(0.7)", printed: "1" },
+          { code: "f(2)", printed: "2" },
+        ],
+      ],
+    ]);
+    expect([...agreeing(once, twice)]).toEqual([["a", [{ code: "f(2)", printed: "2" }]]]);
   });
 });
 

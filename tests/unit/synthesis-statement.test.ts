@@ -91,12 +91,19 @@ describe("writeStatement", () => {
     };
     expect(textOf(0, two)).toContain("First, a call answers false where true is right.");
     expect(textOf(0, two)).toContain("Second, a number comes out where a string is due.");
-    expect(textOf(2, two)).toContain("in the functions `isNumber` and `hasKey`");
+    expect(textOf(2, two)).toContain("in the function `isNumber` and the function `hasKey`.");
   });
 
   it("fences outputs that hold a fence themselves", () => {
     const reproduction = { ...task.facts.reproduction!, expected: "'```js'" };
     expect(textOf(1, { ...task, facts: { ...task.facts, reproduction } })).toContain("````\n'```js'\n````");
+  });
+
+  it("does not call a function without a name by its line", () => {
+    const site = { ...task.facts.sites[0]!, functionName: "<anonymous>:2" };
+    const text = textOf(2, { ...task, facts: { ...task.facts, sites: [site] } });
+    expect(text).toContain("in a function without a name.");
+    expect(text).not.toContain("anonymous");
   });
 
   it("can be written without a reproduction", () => {
@@ -124,6 +131,13 @@ describe("findLeaks", () => {
     const leaks = findLeaks(task, { ...statement, text: `${statement.text}${addition}\n` });
     expect(leaks).toHaveLength(1);
     expect(leaks[0]).toContain(kind);
+  });
+
+  it("lets a statement name a source that is called like its test", () => {
+    const site = { ...task.facts.sites[0]!, file: "lib/num.js" };
+    const named = { ...task, facts: { ...task.facts, sites: [site] } };
+    expect(findLeaks(named, writeStatement(named, 3))).toEqual([]);
+    expect(findLeaks(named, { ...writeStatement(named, 3), text: "in test/num.js" })).toHaveLength(1);
   });
 
   it("does not mind the names that the test framework gives, nor a longer file's name", () => {
