@@ -5,18 +5,16 @@ import type { RolloutLimits } from "../../core/experiment.ts";
 import type { ExitReason, ToolCall } from "../../core/trajectory.ts";
 import {
   type CommandCache,
-  type LedgerTurn,
   type RolloutRequest,
   runRollout,
   segmentsOf,
 } from "../../services/harness/index.ts";
 import { lengthExit } from "../../services/harness/limits.ts";
 import { type Completion, PolicyError } from "../../services/policy/client.ts";
-import { createNanoTemplate } from "../../services/policy/nano/template.ts";
-import { END_OF_TURN, encodeText, TOOL } from "../../services/policy/nano/tokens.ts";
+import { TOOL } from "../../services/policy/nano/tokens.ts";
 import type { PolicyTemplate } from "../../services/policy/template.ts";
-import { renderToolCall } from "../../services/policy/tool-calls.ts";
 import { type Sandbox, SandboxError } from "../../services/sandbox/runtime.ts";
+import { bash, memoryLedger, rolloutOf, SAMPLING, sayCall, sayer } from "./harness-policy.ts";
 import { type FolderSandbox, openFolder } from "./harness-sandbox.ts";
 
 interface Reply {
@@ -47,24 +45,11 @@ const { cases } = JSON.parse(readFileSync(new URL("../vectors/leaf-loop.json", i
   readonly cases: readonly LoopCase[];
 };
 
-const SAMPLING = { temperature: 1, topP: 1, topK: 0, minP: 0 };
-const LIMITS: RolloutLimits = {
-  maxContextTokens: 100_000,
-  maxTurns: 20,
-  maxTokensPerTurn: 5000,
-  maxSeconds: null,
-};
-
 let sandbox: FolderSandbox | undefined;
 afterEach(async () => {
   await sandbox?.destroy();
   sandbox = undefined;
 });
-
-function memoryLedger() {
-  const rows: LedgerTurn[] = [];
-  return { rows, append: async (row: LedgerTurn) => void rows.push(row) };
-}
 
 /** A client that answers from a list, and a template whose prompts have the lengths the replies state. */
 function scripted(replies: readonly Reply[]) {
@@ -145,59 +130,17 @@ describe("the recorded ends of the reference loop", () => {
   });
 });
 
-/** A policy of the embedded template that says the given texts, one per turn. */
-function sayer(
-  texts: readonly string[],
-  options: { readonly seen?: (prompt: readonly number[]) => number[] } = {},
-) {
-  const prompts: (readonly number[])[] = [];
-  const client: RolloutRequest["client"] = {
-    capabilities: async () => Promise.reject(),
-    complete: async ({ prompt, policy }) => {
-      const text = texts[prompts.length] ?? "done";
-      prompts.push(prompt);
-      const tokens = [...encodeText(text), END_OF_TURN];
-      return {
-        text,
-        tokens,
-        logProbs: tokens.map((_, i) => -0.5 - i / 100),
-        finish: "stop",
-        weightVersion: policy,
-        usage: { promptTokens: prompt.length, completionTokens: tokens.length },
-        ...(options.seen ? { promptTokens: options.seen(prompt) } : {}),
-      };
-    },
-  };
-  return { prompts, client };
-}
-
+/** In a small folder, which the test shares with its other rollouts. */
 async function rollout(texts: readonly string[], more: Partial<RolloutRequest> = {}) {
   sandbox ??= await openFolder({ "a.js": "let a = 1;\n" });
-  const { prompts, client } = sayer(texts);
-  const ledger = memoryLedger();
-  const outcome = await runRollout({
-    statement: "fix it",
-    policy: "nano-1",
-    limits: LIMITS,
-    sampling: SAMPLING,
-    turnSeed: (turn) => turn,
-    sandbox,
-    client,
-    template: createNanoTemplate(),
-    ledger,
-    ...more,
-  });
-  return { ...outcome, rows: ledger.rows, prompts };
+  return rolloutOf(texts, sandbox, more);
 }
-
-const call = (name: string, args: unknown) => renderToolCall({ name, arguments: JSON.stringify(args) });
-const bash = (command: string) => call("Bash", { command });
 
 describe("the token ledger", () => {
   it("makes each prompt the last one, what was sampled, and only the new messages", async () => {
     const { prompts, rows, trajectory } = await rollout([
-      call("Read", { file_path: "a.js" }),
-      `look\n${call("Edit", { file_path: "a.js", old_string: "1", new_string: "2" })}\n${bash("cat a.js")}`,
+      sayCall("Read", { file_path: "a.js" }),
+      `look\n${sayCall("Edit", { file_path: "a.js", old_string: "1", new_string: "2" })}\n${bash("cat a.js")}`,
       "fixed",
     ]);
     expect(trajectory.exit).toBe("agent");
@@ -265,8 +208,8 @@ describe("the working tree", () => {
   it("has its hash in the record of exactly the turns that changed it", async () => {
     const { trajectory } = await rollout([
       bash("true"),
-      call("Write", { file_path: "n.js", content: "1" }),
-      call("Read", { file_path: "n.js" }),
+      sayCall("Write", { file_path: "n.js", content: "1" }),
+      sayCall("Read", { file_path: "n.js" }),
       bash("rm n.js"),
       "done",
     ]);
@@ -284,7 +227,7 @@ describe("the working tree", () => {
 
   it("lets a command's result be used again on the same tree, and only there", async () => {
     const commandCache = mapCache();
-    const edit = call("Edit", { file_path: "a.js", old_string: "1", new_string: "2" });
+    const edit = sayCall("Edit", { file_path: "a.js", old_string: "1", new_string: "2" });
     const script = [bash("cat a.js"), bash("cat a.js"), edit, bash("cat a.js"), "done"];
     const { trajectory } = await rollout(script, { commandCache });
     expect(sandbox!.executed).toHaveLength(2);
@@ -299,7 +242,7 @@ describe("the working tree", () => {
 
   it("never keeps the result of a command that changed the tree, left something in /tmp, or was stopped", async () => {
     const commandCache = mapCache();
-    const slow = call("Bash", { command: "sleep 5", timeout: 0.1 });
+    const slow = sayCall("Bash", { command: "sleep 5", timeout: 0.1 });
     await rollout([bash("echo b > b.js"), slow, "done"], { commandCache });
     expect(commandCache.size()).toBe(0);
     const scratch = `${sandbox!.workdir}/../tmp`;

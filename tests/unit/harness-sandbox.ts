@@ -20,9 +20,12 @@ async function entries(folder: string, prefix = ""): Promise<FileEntry[]> {
   return found;
 }
 
+/** Not the machine's own: a login shell would run whatever its user's profile holds. */
+const ENV = { PATH: "/usr/bin:/bin", HOME: "/nonexistent", LANG: "C.UTF-8" };
+
 function execute(folder: string, argv: readonly string[], limits: ExecLimits): Promise<ExecResult> {
   return new Promise((resolve, reject) => {
-    const child = spawn(argv[0]!, argv.slice(1), { cwd: folder, detached: true, stdio: "pipe" });
+    const child = spawn(argv[0]!, argv.slice(1), { cwd: folder, env: ENV, detached: true, stdio: "pipe" });
     const out: Buffer[] = [];
     const err: Buffer[] = [];
     let timedOut = false;

@@ -6,33 +6,6 @@ import { globMatcher } from "../../services/harness/tools/pattern.ts";
 import { codePoints, splitLines, truncate } from "../../services/harness/tools/python.ts";
 import { SandboxError } from "../../services/sandbox/runtime.ts";
 import { type FolderSandbox, openFolder } from "./harness-sandbox.ts";
-import { caseFiles, toolCases } from "./harness-vectors.ts";
-
-describe("recorded calls of the reference tools", () => {
-  it("are all there", () => expect(toolCases).toHaveLength(79));
-
-  it.each(
-    toolCases.map(
-      (one) => [`${one.id} ${one.tool} ${JSON.stringify(one.arguments).slice(0, 60)}`, one] as const,
-    ),
-  )("%s", async (_, one) => {
-    const files = caseFiles(one.files);
-    const sandbox = await openFolder(files);
-    try {
-      expect(await runTool(sandbox, one.tool, one.arguments)).toBe(one.result);
-      const after: Record<string, string> = {};
-      for (const entry of await sandbox.list(".")) {
-        if (entry.type !== "file") continue;
-        const path = entry.path.slice(sandbox.workdir.length + 1);
-        const bytes = Buffer.from(await sandbox.read(path));
-        if (!files[path]?.equals(bytes)) after[path] = bytes.toString("base64");
-      }
-      expect(after).toEqual(one.changed);
-    } finally {
-      await sandbox.destroy();
-    }
-  });
-});
 
 describe("a call with anything at all in it", () => {
   let sandbox: FolderSandbox;
