@@ -7,6 +7,7 @@ import { withoutProtected } from "./protect.ts";
 import { gradedManifest } from "./tree.ts";
 import type { GradeRequest, GradingService, TestRunner, TestRunRequest } from "./types.ts";
 import { type Decision, decide } from "./verdict.ts";
+import { createWarmRunner } from "./warm.ts";
 
 export interface GradingOptions {
   readonly runtime: SandboxRuntime;
@@ -17,10 +18,9 @@ export interface GradingOptions {
 const DEFAULT_CACHE_SIZE = 4096;
 
 export function createGrading(options: GradingOptions): GradingService {
-  const runners: Record<"cold" | "warm", TestRunner> = {
-    cold: createColdRunner(options.runtime),
-    warm: createColdRunner(options.runtime),
-  };
+  const cold = createColdRunner(options.runtime);
+  const warm = createWarmRunner({ runtime: options.runtime, cold });
+  const runners: Record<"cold" | "warm", TestRunner> = { cold, warm };
   const cache = new VerdictCache(options.cacheSize ?? DEFAULT_CACHE_SIZE);
   const runTests = (request: TestRunRequest, mode: "cold" | "warm") => runners[mode].run(request);
   return {

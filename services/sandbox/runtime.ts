@@ -61,6 +61,20 @@ export interface ExecResult {
   readonly wallSeconds: number;
 }
 
+/** A command that stays and is talked to. The sandbox is busy until it has ended. */
+export interface Session {
+  /** To the command's standard input. */
+  send(bytes: Uint8Array): void;
+  /** CPU seconds used so far by the live process tree. */
+  cpuSeconds(): number;
+  /** While idle its memory is not watched. */
+  setIdle(idle: boolean): void;
+  /** Rejects as `exec` does; stdout is empty here, it went to the listener. */
+  readonly ended: Promise<ExecResult>;
+  /** Kills the whole tree; `ended` then rejects with SandboxError `destroyed`. */
+  kill(): void;
+}
+
 export type SandboxErrorKind = "unavailable" | "boot" | "lost" | "busy" | "path" | "disk" | "destroyed";
 
 /** `lost`, `boot`, `unavailable` and `disk` are infrastructure; `path` is the agent's own mistake; `busy` a caller's. */
@@ -85,6 +99,12 @@ export interface Sandbox {
   readonly workdir: string;
   /** argv is run as it is, in the working tree, in its own process group; one at a time (`busy` otherwise). */
   exec(argv: readonly string[], limits: ExecLimits): Promise<ExecResult>;
+  /** Absent where a runtime cannot keep a command running. */
+  open?(
+    argv: readonly string[],
+    limits: Omit<ExecLimits, "stdin" | "signal">,
+    onStdout: (chunk: Uint8Array) => void,
+  ): Session;
   /** `path` is absolute inside the sandbox or relative to the working tree; symlinks are followed inside the sandbox only. Throws an Error with a POSIX `code` (`ENOENT`, `EISDIR`, …) or SandboxError `path`. */
   read(path: string): Promise<Uint8Array>;
   /** Parents are created. */

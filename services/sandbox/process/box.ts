@@ -1,5 +1,6 @@
 /** One sandbox of the process runtime: a folder on the host, and bubblewrap around each command. */
 import { lstatSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import type { Writable } from "node:stream";
 import type { FileChange } from "../../../core/task.ts";
 import {
   type ExecLimits,
@@ -9,6 +10,7 @@ import {
   SandboxError,
   type SandboxIdentity,
   type SandboxSpec,
+  type Session,
 } from "../runtime.ts";
 import { changesBetween } from "../tree/change.ts";
 import { hashManifest, type Manifest, TreeScanner } from "../tree/manifest.ts";
@@ -25,7 +27,7 @@ import {
   writeHostFile,
 } from "./files.ts";
 import { type Owner, readOwner } from "./label.ts";
-import { runBwrap, STATUS_FD } from "./run.ts";
+import { runBwrap, STATUS_FD, type Talk } from "./run.ts";
 
 const MEGABYTE = 1024 * 1024;
 
@@ -64,7 +66,7 @@ export class Box implements Sandbox {
   private readonly tree: string;
   private readonly tmp: string;
   private current: Manifest | undefined;
-  private running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
+  private running: { readonly abort: AbortController; readonly done: Promise<ExecResult> } | undefined;
   private destroyed: Promise<void> | undefined;
 
   constructor(parts: BoxParts) {
@@ -81,22 +83,52 @@ export class Box implements Sandbox {
   }
 
   async exec(argv: readonly string[], limits: ExecLimits): Promise<ExecResult> {
+    return this.begin(argv, limits).done;
+  }
+
+  open(
+    argv: readonly string[],
+    limits: Omit<ExecLimits, "stdin" | "signal">,
+    onStdout: (chunk: Uint8Array) => void,
+  ): Session {
+    let idle = false;
+    let input: Writable | undefined;
+    let cpuSeconds = () => 0;
+    const onStart: Talk["onStart"] = (stdin, used) => {
+      input = stdin;
+      cpuSeconds = used;
+    };
+    const { abort, done } = this.begin(argv, limits, { onStdout, onStart, isIdle: () => idle });
+    return {
+      send: (bytes) => input?.write(bytes),
+      cpuSeconds: () => cpuSeconds(),
+      setIdle: (value) => {
+        idle = value;
+      },
+      ended: done,
+      kill: () => abort.abort(new SandboxError("destroyed", "the session was ended")),
+    };
+  }
+
+  private begin(
+    argv: readonly string[],
+    limits: ExecLimits,
+    talk?: Talk,
+  ): { readonly abort: AbortController; readonly done: Promise<ExecResult> } {
     this.checkHeld();
     if (argv.length === 0 || argv.some((word) => word.includes("\0")))
       throw new SandboxError("path", "a command needs at least one word, and none with a NUL byte");
     const abort = new AbortController();
     const signal = limits.signal ? AbortSignal.any([limits.signal, abort.signal]) : abort.signal;
     this.current = undefined;
-    const done = this.start(argv, { ...limits, signal });
-    this.running = { abort, done };
-    try {
-      return await done;
-    } finally {
+    const done = this.start(argv, { ...limits, signal }, talk).finally(() => {
       this.running = undefined;
-    }
+    });
+    this.running = { abort, done };
+    return this.running;
   }
 
-  private async start(argv: readonly string[], limits: ExecLimits): Promise<ExecResult> {
+  private async start(argv: readonly string[], limits: ExecLimits, talk?: Talk): Promise<ExecResult> {
     const { spec, system } = this.parts;
     this.restoreMountPoints();
     return runBwrap({
@@ -114,6 +146,7 @@ export class Box implements Sandbox {
       memoryBytes: spec.limits.memoryMb * MEGABYTE,
       processes: spec.limits.processes,
       diskFull: this.diskWatch(),
+      ...(talk && { talk }),
     });
   }
 

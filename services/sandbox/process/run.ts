@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { openSync, readdirSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { type ExecLimits, type ExecResult, SandboxError } from "../runtime.ts";
 import { readStat, useOfTree } from "./watch.ts";
 
@@ -21,6 +21,14 @@ export interface RunRequest {
   readonly processes: number;
   /** Called on every look; true kills the command for its use of the disk. */
   readonly diskFull: () => boolean;
+  /** A conversation instead of one input and collected output. */
+  readonly talk?: Talk;
+}
+
+export interface Talk {
+  readonly onStdout: (chunk: Uint8Array) => void;
+  readonly onStart: (input: Writable, cpuSeconds: () => number) => void;
+  readonly isIdle: () => boolean;
 }
 
 /**
@@ -60,7 +68,7 @@ type Reason = "timeout" | "cpu" | "memory" | "processes" | "disk" | "abort";
 
 /** Throws SandboxError `lost` when the command could not be started or its bwrap vanished; the signal's reason when aborted. */
 export async function runBwrap(request: RunRequest): Promise<ExecResult> {
-  const { limits } = request;
+  const { limits, talk } = request;
   limits.signal?.throwIfAborted();
   const started = performance.now();
   const child = spawn(request.bwrap, request.args, {
@@ -68,15 +76,21 @@ export async function runBwrap(request: RunRequest): Promise<ExecResult> {
     cwd: "/",
     // Its own session: a terminal's Ctrl-C is the caller's to handle.
     detached: true,
-    stdio: [limits.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe", "pipe", ...closedInside()],
+    stdio: [
+      limits.stdin === undefined && talk === undefined ? "ignore" : "pipe",
+      ...["pipe" as const, "pipe" as const, "pipe" as const],
+      ...closedInside(),
+    ],
   });
   const status = readStatus(child);
-  const stdout = collect(child.stdout!, limits.outputBytes);
+  const stdout = collect(child.stdout!, talk === undefined ? limits.outputBytes : 0);
   const stderr = collect(child.stderr!, limits.outputBytes);
-  if (limits.stdin !== undefined) {
-    // A command that does not read its input closes it: not our error.
-    child.stdin!.on("error", () => {});
-    child.stdin!.end(limits.stdin);
+  // A command that does not read its input closes it: not our error.
+  child.stdin?.on("error", () => {});
+  if (talk === undefined) child.stdin?.end(limits.stdin);
+  else {
+    child.stdout!.on("data", talk.onStdout);
+    talk.onStart(child.stdin!, () => (status.pid === undefined ? 0 : useOfTree(status.pid, 64).cpuSeconds));
   }
 
   let reason: Reason | undefined;
@@ -89,6 +103,7 @@ export async function runBwrap(request: RunRequest): Promise<ExecResult> {
   const timeout = setTimeout(() => stop("timeout"), limits.timeoutSeconds * 1000);
   const watch = setInterval(() => {
     if (reason !== undefined) return stop(reason);
+    if (talk?.isIdle()) return;
     const broken = status.pid === undefined ? undefined : brokenLimit(request, status.pid);
     if (broken !== undefined) stop(broken);
   }, WATCH_MS);

@@ -1,0 +1,198 @@
+/**
+ * The warm test server: one Node process inside the sandbox that runs many test files, each as if it were a new
+ * process: fresh modules, the process's end played to its `exit` listeners, and a real end whenever something stays behind.
+ *
+ * Requests come on descriptor 3, a JSON line each: `{nonce, file, overlay?, last}`. What a file prints goes to stdout, between
+ * two lines that carry the nonce; the second one says how it ended.
+ */
+"use strict";
+
+const fs = require("node:fs");
+const Module = require("node:module");
+const path = require("node:path");
+const { takeSnapshot } = require("./warm-snapshot.cjs");
+
+const REPO = "/repo";
+const MODULES = `${REPO}/node_modules/`;
+/** Tape keeps its results in module state, so each file gets a fresh copy; what tape depends on has none. */
+const TAPE = `${MODULES}tape/`;
+const REQUESTS = 3;
+
+// Taken before any tested code runs, which may replace them.
+const { readSync, writeFileSync, readFileSync, lstatSync, readdirSync, unlinkSync, symlinkSync } = fs;
+const { readlinkSync, mkdirSync, rmdirSync, chmodSync } = fs;
+const stdout = process.stdout;
+const writeStdout = stdout.write.bind(stdout);
+const realExit = process.exit.bind(process);
+const cpuUsage = process.cpuUsage.bind(process);
+const activeResources = process.getActiveResourcesInfo.bind(process);
+const listenersOf = process.rawListeners.bind(process);
+const { parse, stringify } = JSON;
+
+const EXIT = Symbol("exit");
+const environment = { ...process.env };
+const listenersAtStart = new Map(process.eventNames().map((name) => [name, new Set(listenersOf(name))]));
+
+let current;
+let ending = false;
+
+process.exit = function exit(code) {
+  if (!ending) realExit(code);
+  if (code !== undefined) process.exitCode = code;
+  throw EXIT;
+};
+
+/** Reads one line; blocks, since nothing else is to run between two files. */
+let buffered = Buffer.alloc(0);
+function readRequest() {
+  for (;;) {
+    const end = buffered.indexOf(10);
+    if (end >= 0) {
+      const line = buffered.toString("utf8", 0, end);
+      buffered = buffered.subarray(end + 1);
+      return parse(line);
+    }
+    const chunk = Buffer.allocUnsafe(65536);
+    const count = readSync(REQUESTS, chunk);
+    if (count === 0) realExit(0);
+    buffered = Buffer.concat([buffered, chunk.subarray(0, count)]);
+  }
+}
+
+function next() {
+  const request = readRequest();
+  if (request.overlay !== undefined) applyOverlay(request.overlay);
+  forgetModules();
+  current = { ...request, cpu: cpuUsage() };
+  const file = path.join(REPO, request.file);
+  process.argv = [process.execPath, file];
+  process.exitCode = undefined;
+  writeStdout(`\n${request.nonce} start\n`);
+  Module._load(file, null, true);
+}
+
+/** The event loop is empty: a process of its own would end here. */
+function endFile() {
+  ending = true;
+  // Some listeners end the process themselves, which ends the list.
+  try {
+    for (const listener of listenersOf("exit")) listener.call(process, process.exitCode ?? 0);
+  } catch (error) {
+    if (error !== EXIT) {
+      ending = false;
+      throw error;
+    }
+  }
+  ending = false;
+  const code = process.exitCode ?? 0;
+  const { user, system } = cpuUsage(current.cpu);
+  // Anything still to run would not run in a process that has ended.
+  const alive = activeResources().some((kind) => !kind.endsWith("Wrap"));
+  resetProcess();
+  const polluted = snapshot.differs();
+  if (current.last) restoreTree();
+  const touched = current.last && describeTree() !== tree;
+  const report = { code, cpuSeconds: (user + system) / 1e6, retire: alive || polluted, touched };
+  writeStdout(`\n${current.nonce} end ${stringify(report)}\n`, () => {
+    if (report.retire || report.touched) realExit(0);
+    next();
+  });
+}
+
+function resetProcess() {
+  for (const name of process.eventNames()) {
+    const kept = listenersAtStart.get(name);
+    for (const listener of listenersOf(name))
+      if (!kept?.has(listener)) process.removeListener(name, listener.listener ?? listener);
+  }
+  for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name];
+  Object.assign(process.env, environment);
+  if (process.cwd() !== REPO) process.chdir(REPO);
+}
+
+function forgetModules() {
+  for (const file of Object.keys(Module._cache))
+    if (file.startsWith(`${REPO}/`) && (!file.startsWith(MODULES) || file.startsWith(TAPE)))
+      delete Module._cache[file];
+  // Where a request leads may have changed with the tree.
+  for (const key of Object.keys(Module._pathCache))
+    if (!Module._pathCache[key].startsWith(MODULES)) delete Module._pathCache[key];
+  module.children.length = 0;
+}
+
+// The tree: what an overlay replaced is kept and put back after the run.
+let replaced = new Map();
+
+function applyOverlay(changes) {
+  for (const { path: name } of changes)
+    if (!replaced.has(name)) replaced.set(name, readEntry(`${REPO}/${name}`));
+  for (const change of changes) if (change.kind === "delete") removeEntry(`${REPO}/${change.path}`);
+  for (const change of changes) if (change.kind !== "delete") writeEntry(`${REPO}/${change.path}`, change);
+}
+
+function restoreTree() {
+  for (const name of replaced.keys()) removeEntry(`${REPO}/${name}`);
+  for (const [name, entry] of replaced) if (entry !== undefined) writeEntry(`${REPO}/${name}`, entry);
+  replaced = new Map();
+}
+
+function readEntry(file) {
+  const stat = lstatSync(file, { throwIfNoEntry: false });
+  if (stat === undefined) return undefined;
+  if (stat.isSymbolicLink()) return { kind: "symlink", target: readlinkSync(file) };
+  return {
+    kind: "write",
+    content: readFileSync(file, "base64"),
+    encoding: "base64",
+    executable: (stat.mode & 0o100) !== 0,
+  };
+}
+
+function writeEntry(file, entry) {
+  mkdirSync(path.dirname(file), { recursive: true });
+  removeEntry(file);
+  if (entry.kind === "symlink") return symlinkSync(entry.target, file);
+  writeFileSync(file, entry.content, entry.encoding);
+  chmodSync(file, entry.executable ? 0o755 : 0o644);
+}
+
+function removeEntry(file) {
+  if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return;
+  unlinkSync(file);
+  try {
+    for (let folder = path.dirname(file); folder !== REPO; folder = path.dirname(folder)) rmdirSync(folder);
+  } catch {} // not empty
+}
+
+/** Names, kinds, sizes, modes and links below the tree and /tmp; content only of what is small enough to compare. */
+function describeTree() {
+  const lines = [];
+  const folders = [REPO, "/tmp"];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const name of readdirSync(folder).sort()) {
+      const file = `${folder}/${name}`;
+      const stat = lstatSync(file);
+      if (stat.isDirectory()) {
+        if (stat.dev === device) folders.push(file);
+        continue;
+      }
+      const content = stat.isFile() && stat.size < 1e6 ? readFileSync(file, "latin1") : "";
+      lines.push(
+        file,
+        String(stat.mode),
+        String(stat.size),
+        stat.isSymbolicLink() ? readlinkSync(file) : content,
+      );
+    }
+  }
+  return lines.join("\0");
+}
+
+const device = lstatSync(REPO).dev;
+require(`${REPO}/node_modules/tape`);
+forgetModules();
+const tree = describeTree();
+const snapshot = takeSnapshot();
+process.on("beforeExit", endFile);
+listenersAtStart.set("beforeExit", new Set(listenersOf("beforeExit")));
+next();

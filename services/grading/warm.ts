@@ -1,0 +1,97 @@
+/** The warm runner: sandboxed Node processes that stay, a pool of them shared by all environments. */
+import { basename } from "node:path";
+import type { FileChange } from "../../core/task.ts";
+import type { PreparedEnvironment } from "../environments/types.ts";
+import { hashManifest, type SandboxRuntime } from "../sandbox/index.ts";
+import { FileResults } from "./file-results.ts";
+import { withoutProtected } from "./protect.ts";
+import { gradedManifest } from "./tree.ts";
+import type { TestRunner, TestRunRequest, TestRunResult } from "./types.ts";
+import { WarmServer } from "./warm-process.ts";
+
+export interface WarmOptions {
+  readonly runtime: SandboxRuntime;
+  /** Runs what a warm process cannot: ES modules, package files within a change. */
+  readonly cold: TestRunner;
+  /** Processes kept at most (about 60 MB each); more are made while all are in use. */
+  readonly maxIdle?: number;
+}
+
+/** One for each environment of a quickstart's iteration and some more. */
+const DEFAULT_MAX_IDLE = 8;
+
+export function createWarmRunner(options: WarmOptions): TestRunner {
+  return new WarmRunner(options);
+}
+
+class WarmRunner implements TestRunner {
+  readonly mode = "warm";
+  private readonly options: WarmOptions;
+  /** Least recently used first. */
+  private idle: WarmServer[] = [];
+  private readonly busy = new Set<WarmServer>();
+  private closed = false;
+
+  constructor(options: WarmOptions) {
+    this.options = options;
+  }
+
+  async run(request: TestRunRequest): Promise<TestRunResult> {
+    const { environment } = request;
+    const overlay = withoutProtected(request.overlay, environment.entry);
+    if (needsCold(environment, overlay)) return this.options.cold.run(request);
+    request.signal?.throwIfAborted();
+    const treeHash = hashManifest(await gradedManifest(environment, overlay));
+    const server = await this.take(request);
+    this.busy.add(server);
+    try {
+      return { ...(await runOn(server, request, overlay)), treeHash };
+    } finally {
+      this.busy.delete(server);
+      await this.giveBack(server);
+    }
+  }
+
+  private async take(request: TestRunRequest): Promise<WarmServer> {
+    const at = this.idle.findLastIndex((server) => server.fits(request));
+    if (at >= 0) return this.idle.splice(at, 1)[0]!;
+    return WarmServer.create(this.options.runtime, request);
+  }
+
+  private async giveBack(server: WarmServer): Promise<void> {
+    if (this.closed || !server.isClean()) return server.destroy();
+    this.idle.push(server);
+    if (this.idle.length > (this.options.maxIdle ?? DEFAULT_MAX_IDLE)) await this.idle.shift()!.destroy();
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    const servers = [...this.idle.splice(0), ...this.busy];
+    await Promise.all(servers.map((server) => server.destroy()));
+  }
+}
+
+async function runOn(
+  server: WarmServer,
+  request: TestRunRequest,
+  overlay: readonly FileChange[],
+): Promise<Omit<TestRunResult, "treeHash">> {
+  const results = new FileResults(request);
+  const files = request.files ?? request.environment.entry.tests;
+  for (const [index, file] of files.entries()) {
+    if (results.stoppedBy !== undefined) break;
+    const last = index === files.length - 1;
+    const job = { file, last, ...(index === 0 && { overlay }) };
+    results.add(file, await server.run(job, results.remaining()));
+  }
+  return results.result();
+}
+
+/** Node keeps ES modules and package files in caches that cannot be emptied. */
+function needsCold(environment: PreparedEnvironment, overlay: readonly FileChange[]): boolean {
+  const { sources, tests } = environment.entry;
+  return (
+    [...sources, ...tests].some((path) => path.endsWith(".mjs")) ||
+    overlay.some(({ path }) => basename(path) === "package.json" || path.endsWith(".mjs"))
+  );
+}
