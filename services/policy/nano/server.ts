@@ -42,7 +42,8 @@ const DEFAULTS = {
 async function readBody(request: IncomingMessage, limit: number): Promise<Body> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // Refusing a body must leave the connection open for the answer.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > limit) throw new RequestError(413, "too_large", `the body has more than ${limit} bytes`);
     chunks.push(chunk);
@@ -142,7 +143,7 @@ async function handle(
     if (!route) throw new RequestError(404, "not_found", `${name}: no such route`);
     send(response, 200, await route(request));
   } catch (thrown) {
-    if (response.headersSent || request.destroyed) return void response.destroy();
+    if (response.headersSent || response.destroyed) return void response.destroy();
     const error = asRequestError(thrown);
     // Whoever sent too much has not been read to the end: the connection cannot be used again.
     const headers: Record<string, string> = error.status === 413 ? { connection: "close" } : {};
