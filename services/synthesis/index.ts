@@ -1,6 +1,6 @@
 /** Public surface of task synthesis. */
-import type { GradingService } from "../grading/index.ts";
-import type { SandboxRuntime } from "../sandbox/runtime.ts";
+import { type GradingService, TEST_LIMITS } from "../grading/index.ts";
+import type { SandboxLimits, SandboxRuntime } from "../sandbox/runtime.ts";
 import { findLeaks } from "./leaks.ts";
 import { combinationGenerator, mutationGenerator } from "./mutation.ts";
 import { removalGenerator } from "./removal.ts";
@@ -21,6 +21,8 @@ export interface SynthesisParts {
   readonly sandboxRuntime: SandboxRuntime;
   /** How validation runs tests; grading's two modes agree, warm is several times cheaper. */
   readonly mode: "cold" | "warm";
+  /** Of the sandboxes that reproductions run in; default those of test runs. */
+  readonly limits?: SandboxLimits;
 }
 
 export function createSynthesis(parts: SynthesisParts): SynthesisService {
@@ -36,7 +38,7 @@ export function createSynthesis(parts: SynthesisParts): SynthesisService {
     removal: removalGenerator(indexOf),
   };
   const { grading, sandboxRuntime, mode } = parts;
-  const reproducer = new Reproducer(sandboxRuntime);
+  const reproducer = new Reproducer({ runtime: sandboxRuntime, limits: parts.limits ?? TEST_LIMITS });
   return {
     generate: (environment, generator, brief, random) =>
       generators[generator].generate(environment, brief, random),

@@ -1,11 +1,10 @@
 /** Finds a task's reproduction: proposals from the recordings, sifted by one batch, believed after a run of the command alone. */
 import type { FileChange, Reproduction } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
-import type { SandboxRuntime } from "../sandbox/runtime.ts";
 import { composeChanges } from "./changes.ts";
 import { agreeing, filtered, type Recording } from "./recording.ts";
 import { type Proposal, proposalsFor, quotable, reproductionOf } from "./reproduction.ts";
-import { record, runCommand, tryCalls } from "./trials.ts";
+import { record, runCommand, type TrialParts, tryCalls } from "./trials.ts";
 import type { Candidate } from "./types.ts";
 
 /** Calls of one process. A process's command line holds 128 KiB, a call at most 300 characters. */
@@ -25,11 +24,11 @@ export type Found = { readonly reproduction: Reproduction } | { readonly none: s
 
 /** Keeps the recordings of the environments it has seen: the solved tree is the same for all their tasks. */
 export class Reproducer {
-  private readonly runtime: SandboxRuntime;
+  private readonly parts: TrialParts;
   private readonly recordings = new Map<string, Promise<Recording>>();
 
-  constructor(runtime: SandboxRuntime) {
-    this.runtime = runtime;
+  constructor(parts: TrialParts) {
+    this.parts = parts;
   }
 
   private recording(environment: PreparedEnvironment, file: string): Promise<Recording> {
@@ -45,13 +44,13 @@ export class Reproducer {
   /** The calls that a second recording agrees on and that print the same alone, away from their test and its variables. */
   private async make(environment: PreparedEnvironment, file: string): Promise<Recording> {
     const request = { environment, overlay: [] };
-    const first = await record(this.runtime, request, file);
-    const recording = agreeing(first, await record(this.runtime, request, file));
+    const first = await record(this.parts, request, file);
+    const recording = agreeing(first, await record(this.parts, request, file));
     const calls = [...new Set([...recording.values()].flat().map(({ code }) => code))];
     const alone = new Map<string, string | undefined>();
     for (let start = 0; start < calls.length; start += BATCH) {
       const batch = calls.slice(start, start + BATCH);
-      const printed = await tryCalls(this.runtime, request, batch);
+      const printed = await tryCalls(this.parts, request, batch);
       for (const [i, code] of batch.entries()) alone.set(code, printed[i]);
     }
     return filtered(recording, ({ code, printed }) => alone.get(code) === printed);
@@ -83,7 +82,7 @@ export class Reproducer {
     const { environment, candidate, signal } = request;
     const calls = proposals.map(({ call }) => call.code);
     const differing = async (overlay: readonly FileChange[]) => {
-      const printed = await tryCalls(this.runtime, { environment, overlay, signal }, calls);
+      const printed = await tryCalls(this.parts, { environment, overlay, signal }, calls);
       return new Set(
         proposals.filter(({ call }, i) => printed[i] !== undefined && printed[i] !== call.printed),
       );
@@ -108,7 +107,7 @@ export class Reproducer {
     const hidden = hiddenFiles.map((path): FileChange => ({ kind: "delete", path }));
     const run = async (tree: readonly FileChange[]) => {
       const overlay = composeChanges(tree, hidden);
-      const result = await runCommand(this.runtime, { environment, overlay, signal }, command);
+      const result = await runCommand(this.parts, { environment, overlay, signal }, command);
       return result.exitCode === 0 ? quotable(result.stdout, choice.length) : null;
     };
     const expected = await run([]);

@@ -2,8 +2,8 @@
 import { fileURLToPath } from "node:url";
 import type { FileChange } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
-import { parseTap, TEST_LIMITS } from "../grading/index.ts";
-import type { ExecResult, Sandbox, SandboxRuntime } from "../sandbox/runtime.ts";
+import { parseTap } from "../grading/index.ts";
+import type { ExecResult, Sandbox, SandboxLimits, SandboxRuntime } from "../sandbox/runtime.ts";
 import { type Recording, readNotes } from "./recording.ts";
 import { batchScript, readBatch } from "./reproduction.ts";
 
@@ -23,6 +23,11 @@ const OUTPUT_BYTES = 1 << 20;
 /** A trial's sandbox that outlives this belongs to a dead process. */
 const DEADLINE_MS = 10 * 60_000;
 
+export interface TrialParts {
+  readonly runtime: SandboxRuntime;
+  readonly limits: SandboxLimits;
+}
+
 export interface TrialRequest {
   readonly environment: PreparedEnvironment;
   readonly overlay: readonly FileChange[];
@@ -33,7 +38,7 @@ export interface TrialRequest {
 let trials = 0;
 
 async function inSandbox<T>(
-  runtime: SandboxRuntime,
+  { runtime, limits }: TrialParts,
   { environment, overlay, mounts = [] }: TrialRequest,
   use: (sandbox: Sandbox) => Promise<T>,
 ): Promise<T> {
@@ -43,7 +48,7 @@ async function inSandbox<T>(
       root: environment.root,
       overlay,
       mounts: [{ source: environment.modules, target: "/repo/node_modules" }, ...mounts],
-      limits: TEST_LIMITS,
+      limits,
       env: {},
     },
     {
@@ -67,12 +72,8 @@ function limited(cpuSeconds: number, signal: AbortSignal | undefined) {
 }
 
 /** Runs one test file with the recorder; empty where the recorder found nothing to hook. */
-export async function record(
-  runtime: SandboxRuntime,
-  request: TrialRequest,
-  testFile: string,
-): Promise<Recording> {
-  return inSandbox(runtime, { ...request, mounts: [PRELOAD] }, async (sandbox) => {
+export async function record(parts: TrialParts, request: TrialRequest, testFile: string): Promise<Recording> {
+  return inSandbox(parts, { ...request, mounts: [PRELOAD] }, async (sandbox) => {
     const settings = { root: sandbox.workdir, tests: request.environment.entry.tests, out: NOTES };
     const argv = ["env", `TADPOLE_RECORD=${JSON.stringify(settings)}`, "node"];
     const result = await sandbox.exec(
@@ -87,11 +88,11 @@ export async function record(
 
 /** What each call prints on the tree; undefined for one that does not end, and for those after it. */
 export async function tryCalls(
-  runtime: SandboxRuntime,
+  parts: TrialParts,
   request: TrialRequest,
   calls: readonly string[],
 ): Promise<readonly (string | undefined)[]> {
-  const result = await inSandbox(runtime, request, (sandbox) =>
+  const result = await inSandbox(parts, request, (sandbox) =>
     sandbox.exec(["node", "-e", batchScript(calls)], limited(CALL_SECONDS, request.signal)),
   );
   return readBatch(Buffer.from(result.stdout).toString("utf8"));
@@ -99,11 +100,11 @@ export async function tryCalls(
 
 /** Runs the command as the agent's Bash tool does. */
 export async function runCommand(
-  runtime: SandboxRuntime,
+  parts: TrialParts,
   request: TrialRequest,
   command: string,
 ): Promise<ExecResult> {
-  return inSandbox(runtime, request, (sandbox) =>
+  return inSandbox(parts, request, (sandbox) =>
     sandbox.exec(["bash", "-lc", command], limited(CALL_SECONDS, request.signal)),
   );
 }
