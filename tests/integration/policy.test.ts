@@ -128,49 +128,71 @@ describe("rollouts against the policy server", () => {
 });
 
 describe("the chat route", () => {
-  it("serves the openai package, and goes on from its own calls as the token route does", async () => {
+  const answers: Readonly<Record<string, string>> = {
+    Glob: "lib/sum.js",
+    Read: `lib/sum.js\n${FILES["lib/sum.js"]
+      .trimEnd()
+      .split("\n")
+      .map((line, i) => `${i + 1}. ${line}`)
+      .join("\n")}`,
+    Edit: "Edited lib/sum.js (1 replacement).",
+  };
+
+  /** What each route said turn by turn, and how much each turn added to the prompt. */
+  async function converse(seed: number) {
     const api = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "none", maxRetries: 0 });
     const tokenRoute = createOpenAIClient({ baseUrl: server.url });
     const template = createNanoTemplate();
-    const start = [{ role: "user", content: STATEMENT }] as const;
-    const prompt = template.start(start, []);
-    let checked = 0;
-    for (let seed = 0; seed < 12; seed++) {
-      const chat = (messages: OpenAI.ChatCompletionMessageParam[]) =>
-        api.chat.completions.create({ model: first.ref.id, messages, seed, temperature: 1 });
-      const said = await tokenRoute.complete({
-        policy: first.ref.id,
-        prompt,
-        maxTokens: 64,
-        sampling: SAMPLING,
-        seed,
-      });
-      const reply = await chat([...start]);
-      const message = reply.choices[0]!.message;
+    const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: STATEMENT }];
+    let prompt = template.start([{ role: "user", content: STATEMENT }], []);
+    const turns = [];
+    for (let turn = 0; turn < 5; turn++) {
+      const common = { maxTokens: 64, sampling: SAMPLING, seed: seed + turn };
+      const said = await tokenRoute.complete({ policy: first.ref.id, prompt, ...common });
       const parsed = template.parse(said.text, "x");
-      expect(message.content).toBe(parsed.content);
-      const calls = (message.tool_calls ?? []).flatMap((call) => (call.type === "function" ? [call] : []));
-      expect(calls.map((call) => call.function.name)).toEqual(parsed.toolCalls.map((call) => call.name));
-      expect(reply.choices[0]!.finish_reason).toBe(calls.length > 0 ? "tool_calls" : "stop");
-      if (calls[0]?.function.name !== "Read") continue;
-      const result = { role: "tool", toolCallId: "x", content: "lib/sum.js\n1. var a = 1;" } as const;
-      const next = await tokenRoute.complete({
-        policy: first.ref.id,
-        prompt: [...prompt, ...said.tokens, ...template.extend([result])],
-        maxTokens: 64,
-        sampling: SAMPLING,
-        seed,
+      const chat = await api.chat.completions.create({
+        model: first.ref.id,
+        messages,
+        temperature: 1,
+        seed: seed + turn,
       });
-      const chatNext = await chat([
-        ...start,
-        message,
-        { role: "tool", tool_call_id: calls[0].id, content: result.content },
-      ]);
-      expect(chatNext.usage!.prompt_tokens).toBe(next.usage.promptTokens);
-      expect(chatNext.usage!.completion_tokens).toBe(next.tokens.length);
-      checked++;
+      const { message, finish_reason: finish } = chat.choices[0]!;
+      const calls = (message.tool_calls ?? []).flatMap((call) => (call.type === "function" ? [call] : []));
+      turns.push({
+        chat: { content: message.content, calls: calls.map((call) => call.function) },
+        tokens: {
+          content: parsed.content,
+          calls: parsed.toolCalls.map(({ name, arguments: args }) => ({ name, arguments: args })),
+        },
+        finish,
+        lengths: [chat.usage!.prompt_tokens, prompt.length] as const,
+      });
+      if (calls.length === 0) break;
+      const results = calls.map((call) => answers[call.function.name] ?? "");
+      messages.push(message);
+      for (const [i, call] of calls.entries())
+        messages.push({ role: "tool", tool_call_id: call.id, content: results[i]! });
+      const extension = results.map((content) => ({ role: "tool", toolCallId: "", content }) as const);
+      prompt = [...prompt, ...said.tokens, ...template.extend(extension)];
     }
-    expect(checked).toBeGreaterThan(0);
+    return turns;
+  }
+
+  it("serves the openai package, and says turn by turn what the token route says", async () => {
+    let singleCalls = 0;
+    for (let seed = 0; seed < 120; seed += 5) {
+      const turns = await converse(seed);
+      for (const [i, { chat, tokens, finish, lengths }] of turns.entries()) {
+        expect(chat).toEqual(tokens);
+        expect(finish).toBe(chat.calls.length > 0 ? "tool_calls" : "stop");
+        const before = turns[i - 1];
+        if (before?.chat.calls.length !== 1) continue;
+        // One call that the policy can make itself becomes the very tokens it sampled, not its text.
+        expect(lengths[0] - before.lengths[0]).toBe(lengths[1] - before.lengths[1]);
+        singleCalls++;
+      }
+    }
+    expect(singleCalls).toBeGreaterThan(3);
   });
 
   it("takes calls and texts that the policy never wrote", async () => {
