@@ -4,7 +4,9 @@ import type { LedgerTurn } from "./types.ts";
 
 /** True where `tokens` begins with `prefix`. */
 export function startsWith(tokens: readonly number[], prefix: readonly number[]): boolean {
-  return tokens.length >= prefix.length && prefix.every((token, i) => tokens[i] === token);
+  if (tokens.length < prefix.length) return false;
+  for (let i = 0; i < prefix.length; i++) if (tokens[i] !== prefix[i]) return false;
+  return true;
 }
 
 export function segmentsOf(

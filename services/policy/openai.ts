@@ -82,7 +82,8 @@ export function createOpenAIClient(options: OpenAIClientOptions): PolicyClient {
     const { temperature, topP, topK, minP } = turn.sampling;
     const body = {
       model,
-      prompt: [...turn.prompt],
+      // The library's type is not readonly; it only serialises.
+      prompt: turn.prompt as number[],
       max_tokens: turn.maxTokens,
       // Every parameter, always: servers have defaults of their own, some from the model's files.
       temperature,

@@ -26,7 +26,10 @@ export interface ReplyFacts {
 }
 
 function isTokenList(value: unknown): value is number[] {
-  return Array.isArray(value) && value.every((one) => Number.isInteger(one) && one >= 0);
+  if (!Array.isArray(value)) return false;
+  // A loop: prompts have ten thousands of tokens, and a closure per token shows.
+  for (const one of value) if (!Number.isInteger(one) || one < 0) return false;
+  return true;
 }
 
 /** What the reply holds of what training needs; null = it is not there. */
@@ -86,17 +89,18 @@ export function readCompletion(reply: RawReply, turn: CompletionTurn, expected: 
       `token_logprobs[${bad}] is ${logProbs[bad]}: expected a finite number up to 0`,
     );
   const seen = choice.prompt_token_ids ?? reply.prompt_token_ids;
-  if (seen !== undefined && seen !== null && !isTokenList(seen))
+  const promptTokens = isTokenList(seen) ? seen : null;
+  if (promptTokens === null && seen !== undefined && seen !== null)
     throw new PolicyError("protocol", "prompt_token_ids: expected a list of token ids");
   return {
-    ...(isTokenList(seen) ? { promptTokens: seen } : {}),
+    ...(promptTokens ? { promptTokens } : {}),
     text: choice.text,
     tokens,
     logProbs,
     finish,
     weightVersion: weightVersion ?? expected,
     usage: {
-      promptTokens: isTokenList(seen) ? seen.length : turn.prompt.length,
+      promptTokens: (promptTokens ?? turn.prompt).length,
       completionTokens: tokens.length,
     },
   };

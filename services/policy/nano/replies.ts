@@ -4,7 +4,7 @@ import type { EngineReply } from "./engine.ts";
 
 export interface Answered {
   readonly policy: string;
-  readonly prompt: Int32Array;
+  readonly prompt: ArrayLike<number>;
   readonly reply: EngineReply;
 }
 
@@ -48,7 +48,7 @@ export function completionBody(answered: Answered, logProbs: boolean, tokenIds: 
         ...(tokenIds ? { token_ids: reply.tokens } : {}),
       },
     ],
-    ...(tokenIds ? { prompt_token_ids: Array.from(prompt) } : {}),
+    ...(tokenIds ? { prompt_token_ids: Array.isArray(prompt) ? prompt : Array.from(prompt) } : {}),
   };
 }
 
@@ -89,6 +89,6 @@ export function chatBody(answered: Answered, logProbs: boolean, tokenIds: boolea
         ...(tokenIds ? { token_ids: reply.tokens } : {}),
       },
     ],
-    ...(tokenIds ? { prompt_token_ids: Array.from(prompt) } : {}),
+    ...(tokenIds ? { prompt_token_ids: Array.isArray(prompt) ? prompt : Array.from(prompt) } : {}),
   };
 }

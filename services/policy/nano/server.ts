@@ -86,7 +86,8 @@ function createRoutes(options: Required<Omit<PolicyServerOptions, "folder" | "po
     const { model, maxTokens, sampling, seed } = parseCommon(body);
     checkContext(prompt.length);
     const reply = engine.complete({ prompt, maxTokens, sampling, seed, weights: await weights.get(model) });
-    return { policy: model, prompt, reply };
+    // A long list of ids goes back as it came: copying it costs more than the reply.
+    return { policy: model, prompt: Array.isArray(body.prompt) ? (body.prompt as number[]) : prompt, reply };
   };
 
   const asked = (body: Body, field: string) =>
