@@ -47,6 +47,7 @@ export {
   type UpdateRow,
 } from "./policies.ts";
 export { type PoolProgress, type Progress, readProgress } from "./progress.ts";
+export { collectReport, type ReportData, type ReportExample } from "./report.ts";
 export {
   findGroup,
   findRollout,
