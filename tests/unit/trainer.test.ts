@@ -1,4 +1,5 @@
 /** Parts of the nano trainer: scores of tokens, replay of rows, Adam, the checkpoint file. */
+import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -10,7 +11,14 @@ import {
   openConversation,
   SLOTS,
 } from "../../services/policy/index.ts";
-import { type DecodedRow, decodeBatch, encodeBatch, TrainerError } from "../../services/trainers/index.ts";
+import {
+  createNanoTrainer,
+  type DecodedRow,
+  decodeBatch,
+  encodeBatch,
+  type NanoTrainerServices,
+  TrainerError,
+} from "../../services/trainers/index.ts";
 import { adamStep } from "../../services/trainers/nano/adam.ts";
 import { createReplay } from "../../services/trainers/nano/replay.ts";
 import { scoreToken } from "../../services/trainers/nano/softmax.ts";
@@ -18,6 +26,18 @@ import { rolloutBatch, someWeights } from "./trainer-rollouts.ts";
 
 const weights = someWeights(7);
 const rows = decodeBatch(encodeBatch(rolloutBatch(weights, 7, 2, 8)));
+
+function memoryArtifacts(): NanoTrainerServices["artifacts"] {
+  const contents = new Map<string, Uint8Array>();
+  return {
+    get: async ({ sha256 }) => contents.get(sha256)!,
+    put: async (bytes, kind) => {
+      const sha256 = createHash("sha256").update(bytes).digest("hex");
+      contents.set(sha256, bytes);
+      return { uri: `memory:${sha256}`, sha256, bytes: bytes.length, kind };
+    },
+  };
+}
 
 /** [candidate][(slot, value)] */
 function packed(candidates: readonly (readonly (readonly [number, number])[])[]): Candidates {
@@ -137,6 +157,45 @@ describe("replay of rows", () => {
     const trainable = row.trainable.slice();
     trainable[0] = 1;
     expect(() => replay({ ...row, trainable })).toThrow(TrainerError);
+  });
+});
+
+describe("gradient of an update", () => {
+  it("is the derivative of its loss by each weight, from finite differences", async () => {
+    const artifacts = memoryArtifacts();
+    const batch = await artifacts.put(encodeBatch(rolloutBatch(weights, 7, 2, 8)), "batch");
+    const trainer = createNanoTrainer({ artifacts, openConversation });
+    const updateFrom = async (start: Float64Array) => {
+      const checkpoint = await artifacts.put(encodeCheckpoint(freshCheckpoint(start)), "policy");
+      return trainer.update(
+        batch,
+        { id: "nano-parent", checkpoint, parent: null, step: 0 },
+        {
+          loss: { kind: "dppo-tv", threshold: 1, clipLow: 0.2, clipHigh: 0.28, ratioLow: 0.5, ratioHigh: 2 },
+          optimizer: {
+            learningRate: 0.1,
+            beta1: 0.5,
+            beta2: 0.98,
+            epsilon: 1e-8,
+            weightDecay: 0,
+            clipNorm: 1e9,
+          },
+          freshOptimizer: true,
+        },
+        () => {},
+      );
+    };
+    const { policy } = await updateFrom(weights);
+    // After one step from zero the first moment is (1 − beta1) times the gradient.
+    const gradient = decodeCheckpoint(await artifacts.get(policy.checkpoint)).moment1.map((m) => m / 0.5);
+    const used = [...gradient.keys()].filter((slot) => gradient[slot] !== 0);
+    const largest = used.toSorted((a, b) => Math.abs(gradient[b]!) - Math.abs(gradient[a]!));
+    for (const slot of [...largest.slice(0, 2), largest[largest.length >> 1]!]) {
+      const lossAt = async (shift: number) =>
+        (await updateFrom(weights.map((w, i) => (i === slot ? w + shift : w)))).metrics.loss;
+      const expected = ((await lossAt(1e-5)) - (await lossAt(-1e-5))) / 2e-5;
+      expect(Math.abs(gradient[slot]! - expected)).toBeLessThan(1e-7);
+    }
   });
 });
 
