@@ -1,38 +1,18 @@
 /** Brings the catalogue's packages from the registry into the data folder, once per lockfile. */
 import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { copyFile, mkdir, rename, rm, stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Catalogue } from "./catalogue.ts";
 import { EnvironmentError } from "./errors.ts";
+import { environmentsFolder, moveIntoPlace, removeAbandoned, temporaryPath } from "./folders.ts";
+import { hashTree, readTree } from "./tree.ts";
 
-/** Where the environments of a data folder are kept. */
-export function environmentsFolder(dataFolder: string): string {
-  return join(dataFolder, "environments");
-}
+/** Beside node_modules: the hash of what npm put there, when it had just checked every tarball. */
+const HASH_FILE = "sha256";
 
-/** A name no other preparer uses; it never leaves the host. */
-export function temporaryName(folder: string, what: string): string {
-  return join(folder, `.tmp-${what}-${randomBytes(6).toString("hex")}`);
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** Moves a finished folder to its place; when another preparer was first, theirs stays and ours goes. */
-export async function moveIntoPlace(temporary: string, target: string): Promise<void> {
-  try {
-    await rename(temporary, target);
-  } catch (error) {
-    await rm(temporary, { recursive: true, force: true });
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
-  }
-}
+/** Installations this process has compared with their hash. */
+const checked = new Set<string>();
 
 function npmCi(folder: string, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -59,9 +39,28 @@ function npmCi(folder: string, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
+/** npm's links to programs are no part of any package. */
+function hashInstalled(target: string): Promise<string> {
+  return readTree(join(target, "node_modules"), (path) => !/(^|\/)\.bin$/.test(path)).then(hashTree);
+}
+
+/** True when the installation is there and is still what npm had checked. */
+async function isWhole(target: string): Promise<boolean> {
+  if (!existsSync(join(target, HASH_FILE))) return false;
+  if (checked.has(target)) return true;
+  const expected = await readFile(join(target, HASH_FILE), "utf8");
+  const whole = await hashInstalled(target).then(
+    (hash) => hash === expected,
+    () => false,
+  );
+  if (whole) checked.add(target);
+  return whole;
+}
+
 /**
  * Installs the catalogue's lockfile and returns the folder's `node_modules`. Nothing a package ships is run. Safe to call
- * from several processes at once: each works in a folder of its own and the first one's result stays.
+ * from several processes at once: each works in a folder of its own and the first one's result stays. An installation that
+ * was changed since is made again.
  */
 export async function installCatalogue(
   catalogue: Catalogue,
@@ -71,15 +70,17 @@ export async function installCatalogue(
   const folder = environmentsFolder(dataFolder);
   const target = join(folder, `modules-${catalogue.lockHash.slice(0, 12)}`);
   const modules = join(target, "node_modules");
-  if (await exists(modules)) return modules;
+  await removeAbandoned(folder, Date.now());
+  if (await isWhole(target)) return modules;
   options.log?.(`installing the packages of ${join(catalogue.folder, "package-lock.json")}`);
-  const temporary = temporaryName(folder, "modules");
+  const temporary = temporaryPath(folder, "modules");
   try {
     await mkdir(temporary, { recursive: true });
     for (const name of ["package.json", "package-lock.json"])
       await copyFile(join(catalogue.folder, name), join(temporary, name));
     await npmCi(temporary, options.signal);
-    await moveIntoPlace(temporary, target);
+    await writeFile(join(temporary, HASH_FILE), await hashInstalled(temporary));
+    await moveIntoPlace(temporary, target, { replace: !(await isWhole(target)) });
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }

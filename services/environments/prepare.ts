@@ -1,6 +1,6 @@
 /** Makes a prepared environment of a catalogue entry: tree, modules, baseline; once per data folder. */
 import { createHash } from "node:crypto";
-import { open, rename, rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { canonicalJson } from "../../core/canonical.ts";
 import { measureBaseline, type RunTests } from "./baseline.ts";
@@ -8,7 +8,8 @@ import { type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./ca
 import { collectModules } from "./closure.ts";
 import { findSourceCopies } from "./copies.ts";
 import { EnvironmentError } from "./errors.ts";
-import { environmentsFolder, installCatalogue, moveIntoPlace, temporaryName } from "./install.ts";
+import { environmentsFolder, moveIntoPlace, temporaryPath } from "./folders.ts";
+import { installCatalogue } from "./install.ts";
 import { type EnvironmentRecord, environmentFolder, RECORD_FILE, readRecord, toPrepared } from "./record.ts";
 import { hashTree, readTree, type Tree, writeTree } from "./tree.ts";
 import type { PreparedEnvironment } from "./types.ts";
@@ -115,23 +116,10 @@ async function usableRecord(
   }
 }
 
-/** Puts a finished folder under its key. What stands there is moved aside first, so that it is never half there. */
-async function publish(temporary: string, dataFolder: string, key: string, repeats: number): Promise<void> {
-  // Another preparer may have finished meanwhile: its folder is in use and stays.
-  if ((await usableRecord(dataFolder, key, repeats)) !== null) return;
-  const folder = environmentFolder(dataFolder, key);
-  const aside = temporaryName(environmentsFolder(dataFolder), "replaced");
-  await rename(folder, aside).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
-  });
-  await moveIntoPlace(temporary, folder);
-  await rm(aside, { recursive: true, force: true });
-}
-
 async function build(materials: Materials, options: PrepareOptions, repeats: number): Promise<void> {
   const { entry, record } = materials;
   assertNoSourceCopy(entry, materials.tree, materials.modules);
-  const temporary = temporaryName(environmentsFolder(options.dataFolder), entry.name);
+  const temporary = temporaryPath(environmentsFolder(options.dataFolder), entry.name);
   try {
     await writeTree(materials.tree, join(temporary, "root"));
     await writeTree(materials.modules, join(temporary, "modules"));
@@ -150,7 +138,9 @@ async function build(materials: Materials, options: PrepareOptions, repeats: num
       unstable: [...measured.unstable],
     };
     await writeDurably(join(temporary, RECORD_FILE), `${JSON.stringify(complete, null, 1)}\n`);
-    await publish(temporary, options.dataFolder, record.key, repeats);
+    // Another preparer may have finished meanwhile: its folder is in use and stays.
+    const replace = (await usableRecord(options.dataFolder, record.key, repeats)) === null;
+    await moveIntoPlace(temporary, environmentFolder(options.dataFolder, record.key), { replace });
     const tests = Object.keys(measured.statuses).length;
     options.log?.(
       `${record.key}: ${tests} tests, ${measured.runs} runs, ${measured.unstable.length} unstable`,

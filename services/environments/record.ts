@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { EnvironmentError } from "./errors.ts";
-import { environmentsFolder } from "./install.ts";
+import { environmentsFolder } from "./folders.ts";
 import { hashTree, readTree } from "./tree.ts";
 import type { PreparedEnvironment } from "./types.ts";
 

@@ -1,4 +1,4 @@
-import { access, cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -13,6 +13,7 @@ import {
   type PinnedEntry,
   type PreparedEnvironment,
   prepareEnvironment,
+  pretrainingSources,
   type RunTests,
   verifyEnvironment,
 } from "../../services/environments/index.ts";
@@ -91,6 +92,16 @@ describe("every package of the catalogue", () => {
     }
   });
 
+  it("gives its sources to pretraining when that is its role, and only then", async () => {
+    const sources = await pretrainingSources(data());
+    const expected = [...prepared.values()]
+      .filter(({ entry }) => entry.role === "pretrain")
+      .flatMap(({ entry }) => entry.sources.map((path) => `${entry.name}/${path}`));
+    expect(sources.map(({ path }) => path)).toEqual(expected);
+    const files = await environmentFiles(prepared.get("lineclip")!);
+    expect(sources.find(({ path }) => path === "lineclip/index.js")?.text).toBe(files.get("index.js"));
+  });
+
   it("is not another one's near copy across roles", async () => {
     const ofRole = async (role: string): Promise<Tree> => {
       const all = [...prepared.values()].filter(({ entry }) => entry.role === role);
@@ -165,6 +176,30 @@ describe("preparation", () => {
     },
     30_000,
   );
+
+  it("installs again what was changed since npm checked it", async () => {
+    const dataFolder = join(scratch, "reinstalled");
+    const whole = await prepare("word-wrapper", { dataFolder, repeats: 1 });
+    const installed = join(dataFolder, "environments", `modules-${catalogue.lockHash.slice(0, 12)}`);
+    const source = join(installed, "node_modules", "word-wrapper", "index.js");
+    await writeFile(source, (await readFile(source, "utf8")).replace("width", "height"));
+    // As a new process sees it: this one has checked that folder already.
+    const elsewhere = join(scratch, "reinstalled-by-another");
+    await rename(dataFolder, elsewhere);
+    const again = await prepare("word-wrapper", { dataFolder: elsewhere, repeats: 1 });
+    expect(again.key).toBe(whole.key);
+  }, 30_000);
+
+  it("removes what a killed preparer left, and nothing of a living one", async () => {
+    const folder = join(data(), "environments");
+    for (const name of [".tmp-old", ".tmp-young"])
+      await mkdir(join(folder, name, "root"), { recursive: true });
+    const hours = new Date(Date.now() - 2 * 3_600_000);
+    await utimes(join(folder, ".tmp-old"), hours, hours);
+    await prepare("camelize");
+    expect(await leftovers()).toEqual([".tmp-young"]);
+    await rm(join(folder, ".tmp-young"), { recursive: true });
+  }, 30_000);
 
   it("can be done by several at once, installation included", async () => {
     const dataFolder = join(scratch, "concurrent");
@@ -274,7 +309,6 @@ describe("a package is refused", () => {
       kind: "install",
       message: expect.stringContaining("EINTEGRITY"),
     });
-    await expect(access(join(dataFolder, "environments", "modules"))).rejects.toThrow();
     expect(await readdir(join(dataFolder, "environments"))).toEqual([]);
   }, 60_000);
 });
