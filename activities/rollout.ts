@@ -72,7 +72,6 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         signal,
       });
       if (trajectory.exit === "cancelled") throw new CancelledFailure("the rollout was cancelled");
-      if (trajectory.exit === "llm_query_error") throw new Error("the policy server failed");
       const row = await sealRollout(services.db, attempt.fence, {
         key,
         group_key: group.key,

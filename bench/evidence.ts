@@ -49,7 +49,7 @@ async function measureSeed(session: Session, seed: number): Promise<Record[]> {
   const failure = await whileShowing(session, name, settings, () =>
     started === "finished" ? Promise.resolve(null) : outcome(session, name),
   );
-  if (failure !== null) throw new Error(`${name} failed: ${failure}`);
+  if (failure !== null) throw new Error(`${name} failed: ${failure.reason}`);
   const { iterations } = await showExperiment(session.db, name);
   const untrained = iterations[0]!.policy!.id;
   const trained = iterations.at(-1)!.policy!.id;

@@ -59,7 +59,7 @@ function policyAccess(
       const baseUrl = server.baseUrl ?? stackServer;
       const known = clients.get(baseUrl);
       if (known !== undefined) return known;
-      const client = createOpenAIClient({ baseUrl, apiKeyEnv: server.apiKeyEnv });
+      const client = createOpenAIClient({ baseUrl, apiKeyEnv: server.apiKeyEnv, model: server.model });
       clients.set(baseUrl, client);
       return client;
     },

@@ -19,9 +19,9 @@ const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   SettingsError: "all",
   StackError: ["settings", "port", "data-folder", "version", "disk", "unreachable"],
   EnvironmentError: ["unknown", "tests-fail", "unstable", "source-copy"],
-  StoreError: ["newer-schema", "disk-full"],
+  StoreError: ["newer-schema", "disk-full", "conflict", "missing"],
   ArtifactError: ["disk-full", "unwritable"],
-  PolicyError: ["capability"],
+  PolicyError: ["capability", "unreachable"],
 };
 
 export interface Described {

@@ -6,7 +6,22 @@ import { packageRoot } from "../../infra/stack/index.ts";
 import type { CommandModule } from "./command.ts";
 import { exitCodes, reportError } from "./errors.ts";
 
-const order = ["run", "watch", "list", "show", "report", "evaluate", "policy", "task", "rollout", "env", "up", "down", "status", "doctor"];
+const order = [
+  "run",
+  "watch",
+  "list",
+  "show",
+  "report",
+  "evaluate",
+  "policy",
+  "task",
+  "rollout",
+  "env",
+  "up",
+  "down",
+  "status",
+  "doctor",
+];
 
 async function loadCommands(): Promise<readonly CommandModule[]> {
   const folder = join(import.meta.dirname, "commands");

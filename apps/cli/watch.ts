@@ -17,7 +17,7 @@ export async function follow(session: Session, name: string, json: boolean): Pro
   const { settings } = await getExperiment(session.db, name);
   const view = new Progress();
   const ended = outcome(session, name).then(
-    (reason) => ({ reason }),
+    (failure) => ({ failure }),
     (error: unknown) => ({ error }),
   );
   let shown = "";
@@ -45,12 +45,12 @@ export async function follow(session: Session, name: string, json: boolean): Pro
     if (result === null) continue;
     view.clear();
     if ("error" in result) throw result.error;
-    if (result.reason !== null) {
-      const message = `experiment ${name} failed: ${result.reason}`;
+    if (result.failure !== null) {
+      const message = `experiment ${name} failed: ${result.failure.reason}`;
       process.stderr.write(
         json ? `${JSON.stringify({ error: { kind: "experiment", message } })}\n` : `tadpole: ${message}\n`,
       );
-      return exitCodes.failed;
+      return result.failure.badInput ? exitCodes.badInput : exitCodes.failed;
     }
     await writeExperiment(session, name, json);
     return exitCodes.done;

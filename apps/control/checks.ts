@@ -5,6 +5,7 @@ import type { ExperimentSettings, TaskSetSettings } from "../../core/experiment.
 import { SettingsError } from "../../core/schemas/index.ts";
 import { packageRoot } from "../../infra/stack/paths.ts";
 import { loadCatalogue } from "../../services/environments/index.ts";
+import { createOpenAIClient, requireTraining } from "../../services/policy/index.ts";
 
 /** Every environment must be in the catalogue, and none that start policies are made from may be trained or measured on. Throws SettingsError. */
 export async function checkEnvironments(settings: ExperimentSettings, file: string): Promise<void> {
@@ -31,6 +32,26 @@ export async function checkEnvironments(settings: ExperimentSettings, file: stri
       expected: `names of the catalogue (tadpole env list): ${usable.join(", ")}`,
     });
   }
+}
+
+/**
+ * What the policy is asked through must be fit for training. Throws SettingsError for a kind that has no trainer here, PolicyError for a
+ * server that does not answer or returns no token ids.
+ */
+export async function checkPolicy(settings: ExperimentSettings, file: string): Promise<void> {
+  const { kind, baseUrl, apiKeyEnv, model } = settings.policy;
+  if (kind !== "nano") {
+    throw new SettingsError("impossible-value", {
+      file,
+      field: "policy.kind",
+      line: null,
+      found: kind,
+      expected:
+        "nano: trainers of language models, and the GPU path they need, are not there yet (README, What is not there yet)",
+    });
+  }
+  if (baseUrl === null) return;
+  requireTraining(await createOpenAIClient({ baseUrl, apiKeyEnv, model }).capabilities(), baseUrl);
 }
 
 /** Commit of the checkout, for the record; `unknown` outside of git. */

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowFailedError } from "@temporalio/client";
+import { ApplicationFailure } from "@temporalio/common";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { applyOverrides, parseExperimentFile, SettingsError } from "../../core/schemas/index.ts";
 import { packageRoot } from "../../infra/stack/paths.ts";
@@ -72,17 +73,33 @@ export async function startExperiment(
   return joined ? "resumed" : "started";
 }
 
+/** Why an experiment ended without a result. */
+export interface Failure {
+  readonly reason: string;
+  /** The caller has to change something: settings, an environment, a server. */
+  readonly badInput: boolean;
+}
+
 /** Resolves with null when the experiment is done, else with why it is not. */
 export async function outcome(
   context: { readonly db: Db; readonly client: Client },
   name: string,
-): Promise<string | null> {
+): Promise<Failure | null> {
   try {
     await context.client.workflow.getHandle(experimentId(name)).result();
     return null;
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
     const { result } = await getExperiment(context.db, name);
-    return (result as { error?: string } | null)?.error ?? error.cause?.message ?? error.message;
+    const recorded = (result as { error?: string } | null)?.error;
+    let cause: unknown = error.cause;
+    while (cause instanceof Error && cause.cause instanceof Error) {
+      if (cause instanceof ApplicationFailure && cause.type === "BadInput") break;
+      cause = cause.cause;
+    }
+    return {
+      reason: recorded ?? (cause instanceof Error ? cause.message : error.message),
+      badInput: cause instanceof ApplicationFailure && cause.type === "BadInput",
+    };
   }
 }

@@ -1,6 +1,6 @@
 /** The one module every face calls. */
 
-export { checkEnvironments, codeVersion } from "./checks.ts";
+export { checkEnvironments, checkPolicy, codeVersion } from "./checks.ts";
 export { type EvaluationRequest, evaluate } from "./evaluate.ts";
 export {
   type LoadedExperiment,

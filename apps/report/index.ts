@@ -44,7 +44,7 @@ ${
 }
 ${points !== null && tile(`${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)}`, "percentage points, untrained → trained")}
 ${tile(summary.rollouts.toLocaleString("en"), "rollouts accepted")}
-${tile(duration(summary.timings.seconds), "from start to end")}
+${tile(duration(summary.timings.seconds), summary.status === "running" ? "so far" : "from start to end")}
 </div>`;
 }
 

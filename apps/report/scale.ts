@@ -16,7 +16,9 @@ export function niceStep(span: number, count: number): number {
 
 /** Round values that cover [min, max], ends included, about `count` apart. Finite bounds, min <= max. */
 export function ticks(min: number, max: number, count = 5): number[] {
-  const [low, high] = min === max ? around(min) : [min, max];
+  // What differs by rounding alone is one value; its ticks would all read the same.
+  const same = max - min <= Math.max(1e-12, 1e-9 * Math.max(Math.abs(min), Math.abs(max)));
+  const [low, high] = same ? around(min) : [min, max];
   const step = niceStep(high - low, count);
   const first = Math.floor(low / step + 1e-9);
   const last = Math.ceil(high / step - 1e-9);
@@ -25,7 +27,7 @@ export function ticks(min: number, max: number, count = 5): number[] {
 }
 
 function around(value: number): [number, number] {
-  const half = value === 0 ? 0.5 : Math.abs(value) / 2;
+  const half = Math.abs(value) < 1e-12 ? 0.5 : Math.abs(value) / 2;
   return [value - half, value + half];
 }
 

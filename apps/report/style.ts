@@ -43,7 +43,7 @@ code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "Liberation M
 .kicker, .meta, .facts, .interval, .empty, figcaption p { color: var(--soft); font-size: .88rem; }
 .kicker { margin: 0 0 .2rem; }
 .meta { margin: .5rem 0 0; }
-.meta span { margin-right: 1.2rem; }
+.meta span { display: inline-block; margin-right: 1.2rem; }
 .notice { margin: 1rem 0; padding: .6rem .9rem; border-left: 4px solid var(--tone-2); background: var(--panel); }
 .notice.bad { border-color: var(--bad); }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(12.5rem, 1fr)); gap: .8rem; margin: 1.4rem 0; }

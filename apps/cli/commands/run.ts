@@ -36,15 +36,15 @@ Examples:
 Leaving it (Ctrl-C) stops nothing; the same command joins again.`,
     )
     .action(async (source: string, options: RunOptions, command: Command) => {
-      const { checkEnvironments, codeVersion, loadExperiment, startExperiment, withStack } = await import(
-        "../../control/index.ts"
-      );
+      const { checkEnvironments, checkPolicy, codeVersion, loadExperiment, startExperiment, withStack } =
+        await import("../../control/index.ts");
       const { workflowLink, writeExperiment } = await import("../experiment-view.ts");
       const { follow } = await import("../watch.ts");
       const json = wantsJson(command);
       const { settings, defaultName } = await loadExperiment(source, options);
       const name = options.name ?? defaultName;
       await checkEnvironments(settings, source);
+      await checkPolicy(settings, source);
       const view = new Progress();
       process.exitCode = await withStack(
         async (session) => {
