@@ -143,7 +143,15 @@ export function rolloutRow(
 export async function recordTestGroup(
   db: Db,
   artifacts: ArtifactStore,
-  group: { key: string; experiment: string; phase: string; task: Task; passes: number; size: number },
+  group: {
+    readonly key: string;
+    readonly experiment: string;
+    readonly iteration?: number;
+    readonly phase: string;
+    readonly task: Task;
+    readonly passes: number;
+    readonly size: number;
+  },
 ): Promise<void> {
   const policy = policyRef("start").id;
   for (let member = 0; member < group.size; member++) {
@@ -167,7 +175,7 @@ export async function recordTestGroup(
   await recordGroup(db, {
     key: group.key,
     experiment: group.experiment,
-    iteration: 1,
+    iteration: group.iteration ?? 1,
     try: 1,
     phase: group.phase,
     task_id: group.task.id,
