@@ -6,12 +6,12 @@ export function linear(from: number, to: number, low: number, high: number): (va
   return (value) => low + ((value - from) / (to - from)) * (high - low);
 }
 
-/** The round step (1, 2 or 5 times a power of ten) that cuts `span` > 0 into about `count` parts. */
+/** The round step (1, 2 or 5 times a power of ten) that comes nearest, by ratio, to cutting `span` > 0 into `count` parts. */
 export function niceStep(span: number, count: number): number {
   const raw = span / count;
   const power = 10 ** Math.floor(Math.log10(raw));
   const ratio = raw / power;
-  return power * (ratio < 1.5 ? 1 : ratio < 3.5 ? 2 : ratio < 7.5 ? 5 : 10);
+  return power * (ratio < Math.SQRT2 ? 1 : ratio < Math.sqrt(10) ? 2 : ratio < Math.sqrt(50) ? 5 : 10);
 }
 
 /** Round values that cover [min, max], ends included, about `count` apart. Finite bounds, min <= max. */

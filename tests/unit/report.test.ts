@@ -78,7 +78,7 @@ describe("scales", () => {
         expect(chosen.at(-1)).toBeGreaterThanOrEqual(max - rounding);
         expect(new Set(chosen).size).toBe(chosen.length);
         expect(chosen.length).toBeGreaterThanOrEqual(2);
-        expect(chosen.length).toBeLessThanOrEqual(9);
+        expect(chosen.length).toBeLessThanOrEqual(10);
       }),
     );
   });
