@@ -2,12 +2,10 @@
  * Makes a fresh checkout ready: npm packages, the Temporal CLI, bubblewrap, the data folder. Runs before `npm start` and
  * `npm test`, on Node 20 or newer, with no package installed. What is there already is left alone, so it may run any time.
  */
-import { mkdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bubblewrapStep } from "./bootstrap/bubblewrap.mjs";
-import { packagesStep } from "./bootstrap/packages.mjs";
-import { temporalStep } from "./bootstrap/temporal-step.mjs";
+import { makeFolder } from "./bootstrap/folder.mjs";
+import { bubblewrapStep, packagesStep, temporalStep } from "./bootstrap/steps.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const oldestNode = 20;
@@ -18,15 +16,13 @@ const steps = [
   ["data folder", dataFolderStep],
 ];
 
-/** A step resolves with what it found or did; it throws an Error whose message says what is missing, why, and how to get it. */
 async function dataFolderStep({ env, root }) {
   const folder = env.TADPOLE_DATA ? resolve(env.TADPOLE_DATA) : join(root, ".tadpole");
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
   } catch (error) {
-    throw new Error(
-      `${folder} cannot be made (${error.code}). Experiments keep their record there; name a writable folder by TADPOLE_DATA.`,
-    );
+    const message = `TADPOLE_DATA: ${folder} cannot be made (${error.code}); expected a folder this user may write to, experiments keep their record there`;
+    throw Object.assign(new Error(message), { exitCode: 2 });
   }
   return folder;
 }
@@ -38,11 +34,11 @@ async function main() {
     return refuse(
       `Node ${oldestNode} or newer is needed, this is ${process.version}: get it from https://nodejs.org.`,
     );
-  const failed = await Promise.all(steps.map(([name, step]) => take(name, step)));
-  if (failed.includes(true)) process.exitCode = 1;
+  const exitCodes = await Promise.all(steps.map(([name, step]) => take(name, step)));
+  process.exitCode = Math.max(...exitCodes);
 }
 
-/** Runs one step and writes its line. Returns whether it failed. */
+/** Runs one step and writes its line. Returns an exit code: 0 done, 1 failed, 2 bad input. */
 async function take(name, step) {
   const started = performance.now();
   const line = (mark, text) => {
@@ -51,10 +47,10 @@ async function take(name, step) {
   };
   try {
     line("✓", await step({ env: process.env, root, say: (text) => line("…", text) }));
-    return false;
+    return 0;
   } catch (error) {
     line("✗", error.message);
-    return true;
+    return error.exitCode ?? 1;
   }
 }
 

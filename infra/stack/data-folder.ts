@@ -1,6 +1,7 @@
 /** Makes the data folder ready, or says in one line why it cannot be used. */
 import { mkdirSync, readFileSync, renameSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeFolder } from "../bootstrap/folder.mjs";
 import { StackError } from "./errors.ts";
 import { canonical, stackFiles } from "./paths.ts";
 
@@ -43,7 +44,7 @@ export function freeMb(folder: string): number {
 
 function createFolder(folder: string): string {
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
   } catch (error) {
     throw unusable(folder, error);
   }

@@ -68,12 +68,15 @@ export interface TemporalClient {
   readonly namespace: string;
 }
 
-/** For faces. Throws StackError `unreachable` within ten seconds. The caller closes `connection`. */
-export async function connectTemporal(settings: TemporalSettings): Promise<TemporalClient> {
+/** For faces. Throws StackError `unreachable` after that many seconds. The caller closes `connection`. */
+export async function connectTemporal(
+  settings: TemporalSettings,
+  seconds = answerSeconds,
+): Promise<TemporalClient> {
   const options = connectionOptions(settings);
-  await answers(settings.address);
+  await answers(settings.address, seconds);
   const { Client, Connection } = await import("@temporalio/client");
-  const connection = await Connection.connect({ ...options, connectTimeout: answerSeconds * 1000 }).catch(
+  const connection = await Connection.connect({ ...options, connectTimeout: seconds * 1000 }).catch(
     (error) => {
       throw unreachable(settings.address, error);
     },
@@ -85,7 +88,7 @@ export async function connectTemporal(settings: TemporalSettings): Promise<Tempo
 /** For workers: the native connection they poll over. Throws StackError `unreachable`. */
 export async function connectWorker(settings: TemporalSettings): Promise<NativeConnection> {
   const options = connectionOptions(settings);
-  await answers(settings.address);
+  await answers(settings.address, answerSeconds);
   const { NativeConnection } = await import("@temporalio/worker");
   return NativeConnection.connect(options).catch((error) => {
     throw unreachable(settings.address, error);
@@ -98,10 +101,10 @@ function unreachable(address: string, cause: unknown): StackError {
 }
 
 /** Waits until something accepts a connection; a server that is just restarting gets its seconds. */
-async function answers(address: string): Promise<void> {
+async function answers(address: string, seconds: number): Promise<void> {
   const split = address.lastIndexOf(":");
   const host = address.slice(0, split).replace(/^\[|\]$/g, "");
-  const deadline = Date.now() + answerSeconds * 1000;
+  const deadline = Date.now() + seconds * 1000;
   for (;;) {
     try {
       return await tcpProbe(host, Number(address.slice(split + 1)), deadline - Date.now());
