@@ -35,15 +35,21 @@ export class FileResults {
 
   add(file: string, result: ExecResult): void {
     const stdout = Buffer.from(result.stdout).toString("utf8");
-    const report = parseTap(stdout, file);
-    this.reports.push(result.stdoutTruncated ? { ...report, complete: false } : report);
+    this.stoppedBy = stopOf(result);
+    this.reports.push(this.reportOf(file, stdout, result));
     this.exitCodes[file] = result.exitCode;
     this.cpuSeconds += result.cpuSeconds;
     this.wallSeconds += result.wallSeconds;
     this.logs.push(`=== ${file}\n${stdout.slice(0, LOG_BYTES)}`);
     if (result.stderr.length > 0)
       this.logs.push(Buffer.from(result.stderr).toString("utf8").slice(0, LOG_BYTES));
-    this.stoppedBy = stopOf(result);
+  }
+
+  /** How far a file came before a limit ended it depends on the machine: such a file has no report. */
+  private reportOf(file: string, stdout: string, result: ExecResult): TestReport {
+    if (this.stoppedBy !== undefined) return { statuses: {}, complete: false };
+    const report = parseTap(stdout, file);
+    return result.stdoutTruncated ? { ...report, complete: false } : report;
   }
 
   result(): Omit<TestRunResult, "treeHash"> {

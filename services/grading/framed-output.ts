@@ -11,64 +11,67 @@ export interface Ending {
   readonly touched: boolean;
 }
 
+export interface Printed {
+  readonly stdout: Uint8Array;
+  readonly stdoutTruncated: boolean;
+}
+
 export class FramedOutput {
+  private readonly startLine: string;
+  private readonly endLine: string;
+  private readonly onEnd: (ending: Ending, printed: Printed) => void;
   private readonly limit: number;
-  private state: "outside" | "inside" = "outside";
-  private marker = "";
-  /** Read and not yet searched to its end: a marker may have been cut. */
+  private inside = false;
+  /** Read and not yet searched to its end: a line that marks a file may have been cut. */
   private rest = Buffer.alloc(0);
   private kept: Buffer[] = [];
   private keptBytes = 0;
   private truncated = false;
-  private resolve: ((ending: Ending) => void) | undefined;
 
-  constructor(limit = OUTPUT_BYTES) {
+  constructor(nonce: string, onEnd: (ending: Ending, printed: Printed) => void, limit = OUTPUT_BYTES) {
+    this.startLine = `\n${nonce} start\n`;
+    this.endLine = `\n${nonce} end `;
+    this.onEnd = onEnd;
     this.limit = limit;
-  }
-
-  /** The end of the file whose lines carry `nonce`. */
-  expect(nonce: string): Promise<Ending> {
-    this.state = "outside";
-    this.marker = nonce;
-    this.kept = [];
-    this.keptBytes = 0;
-    this.truncated = false;
-    return new Promise((resolve) => {
-      this.resolve = resolve;
-    });
   }
 
   push(chunk: Uint8Array): void {
     this.rest = this.rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.rest, chunk]);
-    if (this.state === "outside" && this.skipTo(`\n${this.marker} start\n`)) this.state = "inside";
-    if (this.state === "inside") this.readInside();
+    while (this.inside ? this.readFile() : this.skipToFile());
   }
 
-  /** What the file printed, so far or altogether. */
-  take(): { readonly stdout: Uint8Array; readonly stdoutTruncated: boolean } {
-    if (this.state === "inside") this.keep(this.rest);
+  /** What the current file has printed so far. */
+  printed(): Printed {
+    if (this.inside) this.keep(this.rest);
     this.rest = Buffer.alloc(0);
     return { stdout: Buffer.concat(this.kept), stdoutTruncated: this.truncated };
   }
 
-  private skipTo(line: string): boolean {
-    const at = this.rest.indexOf(line);
-    this.rest = this.rest.subarray(at >= 0 ? at + line.length : Math.max(0, this.rest.length - line.length));
-    return at >= 0;
+  private skipToFile(): boolean {
+    const at = this.rest.indexOf(this.startLine);
+    this.inside = at >= 0;
+    const skipped = at >= 0 ? at + this.startLine.length : this.rest.length - this.startLine.length;
+    this.rest = this.rest.subarray(Math.max(0, skipped));
+    if (this.inside) {
+      this.kept = [];
+      this.keptBytes = 0;
+      this.truncated = false;
+    }
+    return this.inside;
   }
 
-  private readInside(): void {
-    const start = `\n${this.marker} end `;
-    const at = this.rest.indexOf(start);
-    const certain = at >= 0 ? at : Math.max(0, this.rest.length - start.length);
+  private readFile(): boolean {
+    const at = this.rest.indexOf(this.endLine);
+    const certain = at >= 0 ? at : Math.max(0, this.rest.length - this.endLine.length);
     this.keep(this.rest.subarray(0, certain));
     this.rest = this.rest.subarray(certain);
-    const end = at >= 0 ? this.rest.indexOf("\n", start.length) : -1;
-    if (end < 0) return;
-    const ending: Ending = JSON.parse(this.rest.toString("utf8", start.length, end));
+    const end = at >= 0 ? this.rest.indexOf("\n", this.endLine.length) : -1;
+    if (end < 0) return false;
+    const ending: Ending = JSON.parse(this.rest.toString("utf8", this.endLine.length, end));
     this.rest = this.rest.subarray(end + 1);
-    this.state = "outside";
-    this.resolve?.(ending);
+    this.inside = false;
+    this.onEnd(ending, { stdout: Buffer.concat(this.kept), stdoutTruncated: this.truncated });
+    return true;
   }
 
   private keep(bytes: Buffer): void {

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { FileChange } from "../../core/task.ts";
 import type { ExecResult, Sandbox, SandboxRuntime, Session } from "../sandbox/index.ts";
 import { OUTPUT_BYTES } from "./file-results.ts";
-import { FramedOutput } from "./framed-output.ts";
+import { type Ending, FramedOutput } from "./framed-output.ts";
 import { mountsOf } from "./protect.ts";
 import type { TestRunRequest } from "./types.ts";
 
@@ -12,10 +12,10 @@ const SERVER_FILES = ["warm-server.cjs", "warm-snapshot.cjs"];
 const SERVER_FOLDER = "/tadpole";
 
 /** Requests come on descriptor 3, so that tested code finds an empty standard input as in a process of its own. */
-const ARGV = ["sh", "-c", `exec node ${SERVER_FOLDER}/warm-server.cjs 3<&0 </dev/null`];
+const SCRIPT = `exec node ${SERVER_FOLDER}/warm-server.cjs "$1" 3<&0 </dev/null`;
 
-/** A server is replaced after this many files: what leaks in V8 or in Node stays small. */
-const MAX_FILES = 2000;
+/** A server is replaced after this many runs: what leaks in V8 or in Node stays small. */
+const MAX_RUNS = 500;
 
 /** A server's sandbox is reaped when its owner is gone, or after this. */
 const DEADLINE_MS = 24 * 3600 * 1000;
@@ -23,15 +23,7 @@ const DEADLINE_MS = 24 * 3600 * 1000;
 /** How often a running file's CPU is looked at. */
 const WATCH_MS = 50;
 
-export interface Job {
-  readonly file: string;
-  /** Given with the first file of a run. */
-  readonly overlay?: readonly FileChange[];
-  /** The tree is put back after it. */
-  readonly last: boolean;
-}
-
-export interface JobLimits {
+export interface RunLimits {
   readonly cpuSeconds: number;
   readonly timeoutSeconds: number;
   readonly signal?: AbortSignal;
@@ -49,20 +41,22 @@ const NOTHING_BROKEN = {
   outOfMemory: false,
 } as const;
 
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
 export class WarmServer {
   private readonly sandbox: Sandbox;
   private readonly environmentKey: string;
   private readonly memoryMb: number;
-  private session: { readonly talk: Session; readonly output: FramedOutput } | undefined;
-  /** The session that applied the current run's overlay and so can put the tree back. */
-  private changedBy: unknown;
-  private files = 0;
+  private readonly mountPoints: string;
+  private session: { readonly talk: Session; output: FramedOutput } | undefined;
+  private runs = 0;
   private clean = true;
 
   private constructor(sandbox: Sandbox, request: TestRunRequest) {
     this.sandbox = sandbox;
     this.environmentKey = request.environment.key;
     this.memoryMb = request.limits.memoryMb;
+    this.mountPoints = JSON.stringify(mountsOf(request.environment).map(({ target }) => target));
   }
 
   static async create(runtime: SandboxRuntime, request: TestRunRequest): Promise<WarmServer> {
@@ -91,24 +85,80 @@ export class WarmServer {
 
   /** True when the next run would find what the first one found. */
   isClean(): boolean {
-    return this.clean && this.files < MAX_FILES;
+    return this.clean && this.runs < MAX_RUNS;
   }
 
-  /** Runs one test file. Throws as `Sandbox.exec` does. */
-  async run(job: Job, limits: JobLimits): Promise<ExecResult> {
-    this.files++;
+  /**
+   * Runs test files in order on the tree with `overlay`: a result per file, fewer when a limit ends the run. A file that ends the
+   * process ends it as it would its own; the rest runs in a new one. Throws as `Sandbox.exec` does.
+   */
+  async run(
+    files: readonly string[],
+    overlay: readonly FileChange[],
+    limits: RunLimits,
+  ): Promise<readonly ExecResult[]> {
+    this.runs++;
     // Until its end says otherwise: a run that is given up leaves the tree changed.
     this.clean = false;
+    const results: ExecResult[] = [];
+    const used = { cpuSeconds: 0, wallSeconds: 0 };
+    while (results.length < files.length) {
+      const left = {
+        ...limits,
+        cpuSeconds: limits.cpuSeconds - used.cpuSeconds,
+        timeoutSeconds: limits.timeoutSeconds - used.wallSeconds,
+      };
+      const part = await this.runPart(
+        files.slice(results.length),
+        results.length === 0 ? overlay : undefined,
+        left,
+      );
+      for (const result of part) {
+        results.push(result);
+        used.cpuSeconds += result.cpuSeconds;
+        used.wallSeconds += result.wallSeconds;
+      }
+      if (
+        part.some(
+          (result) =>
+            result.timedOut ||
+            result.cpuExceeded ||
+            result.outOfMemory ||
+            result.tooManyProcesses ||
+            result.diskFull,
+        )
+      )
+        break;
+    }
+    return results;
+  }
+
+  /** As many of the files as one process runs; at least one. */
+  private async runPart(
+    files: readonly string[],
+    overlay: readonly FileChange[] | undefined,
+    limits: RunLimits,
+  ): Promise<readonly ExecResult[]> {
     this.session ??= this.start();
     const { session } = this;
-    const { talk, output } = session;
-    if (job.overlay !== undefined) this.changedBy = session;
+    const { talk } = session;
     const nonce = randomUUID();
     const started = performance.now();
     const cpuBefore = talk.cpuSeconds();
-    const ended = output.expect(nonce);
+    const results: ExecResult[] = [];
+    const elapsed = () =>
+      (performance.now() - started) / 1000 - sum(results.map((result) => result.wallSeconds));
+    let lastEnding: Ending | undefined;
+    const finished = new Promise<"finished">((resolve) => {
+      session.output = new FramedOutput(nonce, (ending, printed) => {
+        const { code: exitCode, cpuSeconds } = ending;
+        results.push({ ...NOTHING_BROKEN, ...printed, exitCode, cpuSeconds, wallSeconds: elapsed() });
+        lastEnding = ending;
+        if (ending.retire || results.length === files.length) resolve("finished");
+      });
+    });
     talk.setIdle(false);
-    talk.send(Buffer.from(`${JSON.stringify({ nonce, ...job })}\n`));
+    talk.send(Buffer.from(`${JSON.stringify({ nonce, files, overlay })}\n`));
 
     let stop: Stop | undefined;
     const kill = (why: Stop) => {
@@ -121,33 +171,32 @@ export class WarmServer {
     const watch = setInterval(() => {
       if (talk.cpuSeconds() - cpuBefore > limits.cpuSeconds) kill("cpu");
     }, WATCH_MS);
-    const wallSeconds = () => (performance.now() - started) / 1000;
     try {
-      const end = await Promise.race([ended, talk.ended]);
-      if ("exitCode" in end) {
+      const end = await Promise.race([finished, talk.ended]);
+      if (end !== "finished") {
         this.session = undefined;
-        return {
-          ...end,
-          ...output.take(),
-          cpuSeconds: end.cpuSeconds - cpuBefore,
-          wallSeconds: wallSeconds(),
-        };
+        const cpuSeconds = end.cpuSeconds - cpuBefore - sum(results.map((result) => result.cpuSeconds));
+        return [...results, { ...end, ...session.output.printed(), cpuSeconds, wallSeconds: elapsed() }];
       }
       talk.setIdle(true);
-      if (end.retire || end.touched) {
+      const { retire, touched } = lastEnding!;
+      if (retire || touched) {
         await talk.ended;
         this.session = undefined;
       }
-      this.clean = job.last && !end.touched && session === this.changedBy;
-      const { code: exitCode, cpuSeconds } = end;
-      return { ...NOTHING_BROKEN, ...output.take(), exitCode, cpuSeconds, wallSeconds: wallSeconds() };
+      if (overlay !== undefined && results.length === files.length) this.clean = !touched;
+      return results;
     } catch (error) {
       this.session = undefined;
       if (stop === undefined) throw error;
       if (stop === "abort") throw limits.signal!.reason;
-      const cpuSeconds = stop === "cpu" ? limits.cpuSeconds : 0;
       const why = { timedOut: stop === "timeout", cpuExceeded: stop === "cpu", signal: "SIGKILL" };
-      return { ...NOTHING_BROKEN, ...why, ...output.take(), cpuSeconds, wallSeconds: wallSeconds() };
+      const cpuSeconds =
+        stop === "cpu" ? limits.cpuSeconds - sum(results.map((result) => result.cpuSeconds)) : 0;
+      return [
+        ...results,
+        { ...NOTHING_BROKEN, ...why, ...session.output.printed(), cpuSeconds, wallSeconds: elapsed() },
+      ];
     } finally {
       clearTimeout(timeout);
       clearInterval(watch);
@@ -156,12 +205,13 @@ export class WarmServer {
   }
 
   private start() {
-    const output = new FramedOutput();
     const limits = { timeoutSeconds: DEADLINE_MS / 1000, outputBytes: OUTPUT_BYTES };
-    const talk = this.sandbox.open!(ARGV, limits, (chunk) => output.push(chunk));
+    const onStdout = (chunk: Uint8Array) => session.output.push(chunk);
+    const talk = this.sandbox.open!(["sh", "-c", SCRIPT, "sh", this.mountPoints], limits, onStdout);
+    const session = { talk, output: new FramedOutput("", () => {}) };
     // Whoever waits for a file meets the error; between two files nobody waits.
     talk.ended.catch(() => {});
-    return { talk, output };
+    return session;
   }
 
   async destroy(): Promise<void> {

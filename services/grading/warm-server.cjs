@@ -2,8 +2,8 @@
  * The warm test server: one Node process inside the sandbox that runs many test files, each as if it were a new
  * process: fresh modules, the process's end played to its `exit` listeners, and a real end whenever something stays behind.
  *
- * Requests come on descriptor 3, a JSON line each: `{nonce, file, overlay?, last}`. What a file prints goes to stdout, between
- * two lines that carry the nonce; the second one says how it ended.
+ * Requests come on descriptor 3, a JSON line each: `{nonce, files, overlay?}`. What a file prints goes to stdout, between two
+ * lines that carry the nonce; the second one says how it ended.
  */
 "use strict";
 
@@ -14,14 +14,16 @@ const { takeSnapshot } = require("./warm-snapshot.cjs");
 
 const REPO = "/repo";
 const MODULES = `${REPO}/node_modules/`;
-/** Tape keeps its results in module state, so each file gets a fresh copy; what tape depends on has none. */
-const TAPE = `${MODULES}tape/`;
+/** Tape (under both its names) keeps results in module state, so each file gets a fresh copy; what it depends on has none. */
+const TAPES = ["tape", "tap"].map((name) => `${MODULES}${name}/`);
+/** Read-only, so nothing there can change. */
+const MOUNTS = new Set(JSON.parse(process.argv[2]));
 const REQUESTS = 3;
 
 // Taken before any tested code runs, which may replace them.
 const { readSync, writeFileSync, readFileSync, lstatSync, readdirSync, unlinkSync, symlinkSync } = fs;
 const { readlinkSync, mkdirSync, rmdirSync, chmodSync } = fs;
-const stdout = process.stdout;
+const { stdout, stderr: _stderr } = process; // both are made on first use
 const writeStdout = stdout.write.bind(stdout);
 const realExit = process.exit.bind(process);
 const cpuUsage = process.cpuUsage.bind(process);
@@ -33,7 +35,9 @@ const EXIT = Symbol("exit");
 const environment = { ...process.env };
 const listenersAtStart = new Map(process.eventNames().map((name) => [name, new Set(listenersOf(name))]));
 
-let current;
+let nonce = "";
+let queue = [];
+let cpuAtStart;
 let ending = false;
 
 process.exit = function exit(code) {
@@ -60,14 +64,18 @@ function readRequest() {
 }
 
 function next() {
-  const request = readRequest();
-  if (request.overlay !== undefined) applyOverlay(request.overlay);
+  if (queue.length === 0) {
+    const request = readRequest();
+    nonce = request.nonce;
+    queue = request.files;
+    if (request.overlay !== undefined) applyOverlay(request.overlay);
+  }
+  const file = path.join(REPO, queue.shift());
   forgetModules();
-  current = { ...request, cpu: cpuUsage() };
-  const file = path.join(REPO, request.file);
   process.argv = [process.execPath, file];
   process.exitCode = undefined;
-  writeStdout(`\n${request.nonce} start\n`);
+  cpuAtStart = cpuUsage();
+  writeStdout(`\n${nonce} start\n`);
   Module._load(file, null, true);
 }
 
@@ -85,15 +93,16 @@ function endFile() {
   }
   ending = false;
   const code = process.exitCode ?? 0;
-  const { user, system } = cpuUsage(current.cpu);
+  const { user, system } = cpuUsage(cpuAtStart);
   // Anything still to run would not run in a process that has ended.
   const alive = activeResources().some((kind) => !kind.endsWith("Wrap"));
   resetProcess();
   const polluted = snapshot.differs();
-  if (current.last) restoreTree();
-  const touched = current.last && describeTree() !== tree;
+  const last = queue.length === 0;
+  if (last) restoreTree();
+  const touched = last && describeTree() !== tree;
   const report = { code, cpuSeconds: (user + system) / 1e6, retire: alive || polluted, touched };
-  writeStdout(`\n${current.nonce} end ${stringify(report)}\n`, () => {
+  writeStdout(`\n${nonce} end ${stringify(report)}\n`, () => {
     if (report.retire || report.touched) realExit(0);
     next();
   });
@@ -112,7 +121,10 @@ function resetProcess() {
 
 function forgetModules() {
   for (const file of Object.keys(Module._cache))
-    if (file.startsWith(`${REPO}/`) && (!file.startsWith(MODULES) || file.startsWith(TAPE)))
+    if (
+      file.startsWith(`${REPO}/`) &&
+      (!file.startsWith(MODULES) || TAPES.some((tape) => file.startsWith(tape)))
+    )
       delete Module._cache[file];
   // Where a request leads may have changed with the tree.
   for (const key of Object.keys(Module._pathCache))
@@ -171,9 +183,10 @@ function describeTree() {
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     for (const name of readdirSync(folder).sort()) {
       const file = `${folder}/${name}`;
+      if (MOUNTS.has(file)) continue;
       const stat = lstatSync(file);
       if (stat.isDirectory()) {
-        if (stat.dev === device) folders.push(file);
+        folders.push(file);
         continue;
       }
       const content = stat.isFile() && stat.size < 1e6 ? readFileSync(file, "latin1") : "";
@@ -188,8 +201,7 @@ function describeTree() {
   return lines.join("\0");
 }
 
-const device = lstatSync(REPO).dev;
-require(`${REPO}/node_modules/tape`);
+for (const tape of TAPES) if (lstatSync(tape, { throwIfNoEntry: false })) require(tape);
 forgetModules();
 const tree = describeTree();
 const snapshot = takeSnapshot();

@@ -76,14 +76,10 @@ async function runOn(
   request: TestRunRequest,
   overlay: readonly FileChange[],
 ): Promise<Omit<TestRunResult, "treeHash">> {
-  const results = new FileResults(request);
   const files = request.files ?? request.environment.entry.tests;
-  for (const [index, file] of files.entries()) {
-    if (results.stoppedBy !== undefined) break;
-    const last = index === files.length - 1;
-    const job = { file, last, ...(index === 0 && { overlay }) };
-    results.add(file, await server.run(job, results.remaining()));
-  }
+  const results = new FileResults(request);
+  const done = await server.run(files, overlay, results.remaining());
+  for (const [index, result] of done.entries()) results.add(files[index]!, result);
   return results.result();
 }
 

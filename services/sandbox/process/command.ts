@@ -9,6 +9,9 @@ const UID = "1000";
 /** Where Node lies inside, first on PATH. */
 const NODE_PATH = "/usr/local/bin/node";
 
+/** A script every Node program inside loads first; see system.ts. */
+export const BLOCKING_OUTPUT_PATH = "/usr/local/bin/.blocking-output.cjs";
+
 /** Folders of the host's /usr that hold other people's sources, packages among them; seen empty inside. */
 export const MASKED = [
   "/usr/local",
@@ -52,6 +55,7 @@ const BASE_ENV = {
   LANG: "C.UTF-8",
   TZ: "UTC",
   TERM: "dumb",
+  NODE_OPTIONS: `--require=${BLOCKING_OUTPUT_PATH}`,
 } as const;
 
 export const commandEnv = (spec: Pick<SandboxSpec, "env">): Record<string, string> => ({
@@ -102,8 +106,14 @@ function limitScript(sandbox: SandboxLimits, cpuSeconds: number | null): string 
     "ulimit -c 0",
     `ulimit -d ${(sandbox.memoryMb + DATA_SLACK_MB) * 1024}`,
     `ulimit -f ${(sandbox.diskMb * megabyte) / 512}`,
-    ...(cpuSeconds === null ? [] : [`ulimit -t ${Math.max(1, Math.ceil(cpuSeconds))}`]),
+    ...(cpuSeconds === null ? [] : cpuLimits(cpuSeconds)),
     '"$@"',
     "exit $?",
   ].join("\n");
+}
+
+/** SIGXCPU at the limit, SIGKILL a second later for what ignores it. */
+function cpuLimits(cpuSeconds: number): string[] {
+  const seconds = Math.max(1, Math.ceil(cpuSeconds));
+  return [`ulimit -S -t ${seconds}`, `ulimit -H -t ${seconds + 1}`];
 }

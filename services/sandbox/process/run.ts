@@ -94,7 +94,11 @@ export async function runBwrap(request: RunRequest): Promise<ExecResult> {
   }
 
   let reason: Reason | undefined;
+  // The processes that a kill ends are never waited for, so that bwrap does not know what they used.
+  let seenCpuSeconds = 0;
   const stop = (why: Reason) => {
+    if (reason === undefined && status.pid !== undefined)
+      seenCpuSeconds = useOfTree(status.pid, request.processes).cpuSeconds;
     reason ??= why;
     killTree(child, status.pid);
   };
@@ -130,7 +134,8 @@ export async function runBwrap(request: RunRequest): Promise<ExecResult> {
   const wallSeconds = (performance.now() - started) / 1000;
   const cpuLimit = limits.cpuSeconds ?? Number.POSITIVE_INFINITY;
   const ending = decodeExit(reason === undefined ? status.exitCode! : 128 + constants.signals.SIGKILL);
-  const overCpu = ending.signal !== null && status.cpuSeconds >= Math.ceil(cpuLimit) - CPU_TOLERANCE;
+  const overCpu =
+    ending.signal === "SIGXCPU" || (ending.signal === "SIGKILL" && status.cpuSeconds > CPU_SURE * cpuLimit);
   return {
     ...ending,
     stdout: stdout.bytes(),
@@ -142,13 +147,13 @@ export async function runBwrap(request: RunRequest): Promise<ExecResult> {
     outOfMemory: reason === "memory",
     ...(reason === "processes" && { tooManyProcesses: true }),
     ...(reason === "disk" && { diskFull: true }),
-    cpuSeconds: status.cpuSeconds,
+    cpuSeconds: Math.max(status.cpuSeconds, seenCpuSeconds),
     wallSeconds,
   };
 }
 
-/** Times of /proc are rounded down to 10 ms, user and system apart. */
-const CPU_TOLERANCE = 0.05;
+/** The kernel counts a process's limit by its clock ticks, /proc by exact times: they differ by some percent. */
+const CPU_SURE = 0.8;
 
 function brokenLimit(request: RunRequest, pid: number): Reason | undefined {
   // Process 1, the shell, is ours.

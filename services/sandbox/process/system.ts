@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { SandboxError } from "../runtime.ts";
 import { sha256 } from "../tree/manifest.ts";
-import { MASKED, type System } from "./command.ts";
+import { BLOCKING_OUTPUT_PATH, MASKED, type System } from "./command.ts";
 import { ownerName } from "./label.ts";
 
 export interface SystemOptions {
@@ -33,6 +33,23 @@ const ETC: Readonly<Record<string, string>> = {
   // Trees belong to whoever unpacked them; git refuses a stranger's without this.
   gitconfig: "[safe]\n\tdirectory = *\n[user]\n\tname = agent\n\temail = agent@sandbox\n",
 };
+
+/**
+ * Node writes to a pipe without waiting, and loses what is unwritten when it ends by an exception: what a command prints
+ * would depend on how fast it is read. Loaded before every Node program inside, this makes it wait.
+ */
+const BLOCKING_OUTPUT = `"use strict";
+for (const name of ["stdout", "stderr"]) {
+  const original = Object.getOwnPropertyDescriptor(process, name);
+  const get = () => {
+    const stream = original.get.call(process);
+    stream._handle?.setBlocking?.(true);
+    Object.defineProperty(process, name, original);
+    return stream;
+  };
+  Object.defineProperty(process, name, { ...original, get });
+}
+`;
 
 /** Copied as they are: without them programs are not found (links in /etc/alternatives) or start slowly. */
 const ETC_COPIED = ["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"];
@@ -72,12 +89,13 @@ function findOnPath(name: string): string | undefined {
 
 /** Made once per content and shared by every process that uses the same root. */
 function makeSkeleton(root: string): string {
-  const folder = `${root}/.system-${sha256(JSON.stringify([ETC, ETC_COPIED])).slice(0, 12)}`;
+  const folder = `${root}/.system-${sha256(JSON.stringify([ETC, ETC_COPIED, BLOCKING_OUTPUT])).slice(0, 12)}`;
   if (existsSync(folder)) return folder;
   mkdirSync(root, { recursive: true, mode: 0o700 });
   const staging = `${root}/${ownerName("new")}`;
   for (const name of ["etc", "empty", "local/bin"]) mkdirSync(`${staging}/${name}`, { recursive: true });
   writeFileSync(`${staging}/local/bin/node`, "");
+  writeFileSync(`${staging}${BLOCKING_OUTPUT_PATH.replace("/usr", "")}`, BLOCKING_OUTPUT);
   for (const [name, text] of Object.entries(ETC)) writeFileSync(`${staging}/etc/${name}`, text);
   for (const name of ETC_COPIED)
     if (existsSync(`/etc/${name}`))
