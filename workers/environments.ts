@@ -16,13 +16,15 @@ export function environmentAccess(
   const preparing = new Map<string, Promise<PreparedEnvironment>>();
   return {
     prepare: (name, repeats, signal) => {
-      const known = preparing.get(name);
+      // A baseline of more runs is another preparation.
+      const wanted = `${name} ${repeats}`;
+      const known = preparing.get(wanted);
       if (known !== undefined) return known;
       const prepared = prepareEnvironment({ name, dataFolder, runTests, repeats, signal, log });
-      preparing.set(name, prepared);
+      preparing.set(wanted, prepared);
       prepared.then(
         (environment) => byKey.set(environment.key, prepared),
-        () => preparing.delete(name),
+        () => preparing.delete(wanted),
       );
       return prepared;
     },
