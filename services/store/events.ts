@@ -1,6 +1,5 @@
-/** What happened in an experiment, for people, and the record of which artifacts exist. */
+/** What happened in an experiment, for people. */
 import type { Selectable } from "kysely";
-import type { ArtifactRef } from "../../core/artifact.ts";
 import { type Executor, type Row, upsert } from "./rows.ts";
 import type { Database } from "./schema.ts";
 
@@ -19,9 +18,4 @@ export async function listEvents(db: Executor, experiment: string): Promise<Even
     .orderBy("created_at")
     .orderBy("key")
     .execute();
-}
-
-export async function recordArtifact(db: Executor, ref: ArtifactRef): Promise<void> {
-  const { sha256, kind, bytes, uri } = ref;
-  await upsert(db, "artifacts", { sha256, kind, bytes, uri }, ["sha256"]);
 }

@@ -1,7 +1,6 @@
 /** The record: Postgres rows by domain keys, and artifacts by their content. */
 export {
   type ArtifactStore,
-  artifactUri,
   createLocalArtifacts,
   getJson,
   putJson,
@@ -11,7 +10,7 @@ export { differingPaths, hashJson } from "./canonical.ts";
 export { connectDatabase, type DatabaseOptions, type Db, describeUrl, openDatabase } from "./database.ts";
 export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
-export { type EventRow, listEvents, recordArtifact, recordEvent } from "./events.ts";
+export { type EventRow, listEvents, recordEvent } from "./events.ts";
 export {
   createExperiment,
   type ExperimentResult,
@@ -34,7 +33,6 @@ export {
   sealRollout,
 } from "./ledger.ts";
 export {
-  findUpdate,
   getPolicy,
   listPolicies,
   type PolicyKind,
@@ -44,9 +42,9 @@ export {
   recordPolicy,
   recordUpdate,
   setHash,
-  type UpdateRow,
 } from "./policies.ts";
 export { type PoolProgress, type Progress, readProgress } from "./progress.ts";
+export { recordedArtifacts } from "./recorded-artifacts.ts";
 export { collectReport, type ReportData, type ReportExample } from "./report.ts";
 export {
   findGroup,
@@ -82,7 +80,6 @@ export {
   findTaskSet,
   getStatement,
   getTask,
-  listProbes,
   type ProbeRow,
   recordEnvironment,
   recordProbe,

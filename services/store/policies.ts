@@ -5,8 +5,6 @@ import { StoreError } from "./errors.ts";
 import { type Executor, encodeRow, type Row, upsert } from "./rows.ts";
 import type { Database } from "./schema.ts";
 
-export type UpdateRow = Selectable<Database["updates"]>;
-
 export type PolicyKind = "nano" | "openai";
 
 /** A policy is its bytes: the first record of an id stays, and the same id with another checkpoint is StoreError `conflict`. */
@@ -45,20 +43,6 @@ export async function getPolicy(
 /** The groups an update was offered, whether or not they made a batch. */
 export async function recordBatch(db: Executor, batch: Row<"batches">): Promise<void> {
   await upsert(db, "batches", batch, ["experiment", "iteration", "try", "update"]);
-}
-
-export async function findUpdate(
-  db: Executor,
-  key: Pick<Row<"updates">, "experiment" | "iteration" | "try" | "update">,
-): Promise<UpdateRow | undefined> {
-  return db
-    .selectFrom("updates")
-    .selectAll()
-    .where("experiment", "=", key.experiment)
-    .where("iteration", "=", key.iteration)
-    .where("try", "=", key.try)
-    .where("update", "=", key.update)
-    .executeTakeFirst();
 }
 
 export async function recordUpdate(db: Executor, update: Row<"updates">): Promise<void> {

@@ -54,17 +54,6 @@ export async function recordProbe(db: Executor, probe: Row<"probes">): Promise<v
   await upsert(db, "probes", probe, ["scope", "candidate", "refinement"]);
 }
 
-/** Every probe of a scope, by candidate and refinement. */
-export async function listProbes(db: Executor, scope: string): Promise<ProbeRow[]> {
-  return db
-    .selectFrom("probes")
-    .selectAll()
-    .where("scope", "=", scope)
-    .orderBy("candidate")
-    .orderBy("refinement")
-    .execute();
-}
-
 /** A fixed set of validated tasks, by the hash of what it was made from. */
 export async function recordTaskSet(
   db: Executor,

@@ -1,15 +1,20 @@
 /** Opening and migrating a real Postgres, rows by key, and failures of the connection. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   connectDatabase,
   createExperiment,
+  createLocalArtifacts,
   type Db,
   getExperiment,
   insertOnce,
   listEvents,
   openDatabase,
   recordEvent,
+  recordedArtifacts,
   recordPolicy,
   setResult,
   setStatus,
@@ -180,5 +185,22 @@ describe("a policy", () => {
     await recordPolicy(db, "nano", { ...policy, parent: "nano-b", step: 4 });
     const other = { ...policy, checkpoint: { ...policy.checkpoint, sha256: "b".repeat(64) } };
     await expect(recordPolicy(db, "nano", other)).rejects.toMatchObject({ kind: "conflict" });
+  });
+});
+
+describe("recorded artifacts", () => {
+  it("have a row as long as they exist", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "tadpole-artifacts-"));
+    const store = recordedArtifacts(await createLocalArtifacts(folder), db);
+    const rows = () => db.selectFrom("artifacts").select(["sha256", "kind", "bytes", "uri"]).execute();
+    const ref = await store.put(Buffer.from("batch"), "batch");
+    await store.put(Buffer.from("batch"), "batch");
+    expect(await rows()).toEqual([ref]);
+    expect(Buffer.from(await store.get(ref)).toString()).toBe("batch");
+    expect(store.path?.(ref)).toContain(folder);
+    await store.remove(ref);
+    expect(await rows()).toEqual([]);
+    expect(await store.has(ref.sha256)).toBe(false);
+    await rm(folder, { recursive: true });
   });
 });
