@@ -74,7 +74,7 @@ export class Reproducer {
     return { none: reason };
   }
 
-  /** Proposals that show the mistake, best first; those of a combination show one symptom of each part where there are such. */
+  /** Proposals that show the mistake, best first; for a combination, one of each part alone where there are such. */
   private async sift(
     request: ReproductionRequest,
     proposals: readonly Proposal[],
@@ -91,12 +91,14 @@ export class Reproducer {
     const shown = proposals.filter((proposal) => onBase.has(proposal));
     const single = shown.map((proposal) => [proposal]);
     if (candidate.parts === undefined) return single;
-    const firsts: Proposal[] = [];
-    for (const part of candidate.parts) {
-      const onPart = await differing(part);
-      const first = shown.find((proposal) => onPart.has(proposal) && !firsts.includes(proposal));
-      if (first !== undefined) firsts.push(first);
-    }
+    const onParts: ReadonlySet<Proposal>[] = [];
+    for (const part of candidate.parts) onParts.push(await differing(part));
+    const firsts = onParts.flatMap((own, i) => {
+      const others = onParts.filter((_, j) => j !== i);
+      return (
+        shown.find((proposal) => own.has(proposal) && !others.some((other) => other.has(proposal))) ?? []
+      );
+    });
     return firsts.length > 1 ? [firsts, ...single] : single;
   }
 

@@ -13,7 +13,7 @@ export interface Proposal {
 }
 
 /** Proposals tried per task: the shortest; one process runs them all. */
-const MAX_PROPOSALS = 40;
+const MAX_PROPOSALS = 120;
 
 const SHOW =
   'const show = (f) => { try { console.log(util.inspect(f(), { depth: null, compact: true, breakLength: Infinity })) } catch (e) { console.log(String(e).split("\\n")[0]) } }';

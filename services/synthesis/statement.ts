@@ -68,12 +68,12 @@ function opening(task: Task): string {
       ...symptoms.map((clause) => `For now ${clause}.`),
     ].join(" ");
   if (task.facts.sites.length > 1)
-    return [
-      "Two things are broken, independently of each other.",
-      ...(symptoms.length > 1
-        ? symptoms.map((clause, i) => `${i === 0 ? "First" : "Second"}, ${clause}.`)
-        : symptoms.map(sentence)),
-    ].join(" ");
+    return symptoms.length > 1
+      ? [
+          "Two things are broken.",
+          ...symptoms.map((clause, i) => `${i === 0 ? "First" : "Second"}, ${clause}.`),
+        ].join(" ")
+      : ["Two things are broken; one may hide the other.", ...symptoms.map(sentence)].join(" ");
   return symptoms.length > 0
     ? `For some inputs ${symptoms[0]}.`
     : "Some calls no longer do what the package's documentation says.";

@@ -1,4 +1,5 @@
 /** Trials: recorded test runs, batches of calls and single commands on a tree of an environment, each in a fresh sandbox. */
+import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type { FileChange } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
@@ -35,14 +36,12 @@ export interface TrialRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-let trials = 0;
-
 async function inSandbox<T>(
   { runtime, limits }: TrialParts,
   { environment, overlay, mounts = [] }: TrialRequest,
   use: (sandbox: Sandbox) => Promise<T>,
 ): Promise<T> {
-  trials += 1;
+  const fence = randomUUID();
   const sandbox = await runtime.create(
     {
       root: environment.root,
@@ -53,9 +52,9 @@ async function inSandbox<T>(
     },
     {
       experiment: "synthesis",
-      slot: `trial/${environment.key}/${process.pid}/${trials}`,
+      slot: `trial/${fence}`,
       attempt: 1,
-      fence: `${process.pid}-${trials}`,
+      fence,
       deadline: Date.now() + DEADLINE_MS,
     },
   );
