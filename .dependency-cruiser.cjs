@@ -84,7 +84,7 @@ module.exports = {
     only(
       "apps-are-faces",
       "^apps/",
-      "^(apps/|workflows/|services/store/|infra/stack/|core/|services/[^/]+/index\\.ts)",
+      "^(apps/|workflows/|activities/types\\.ts|services/store/|infra/stack/|core/|services/[^/]+/index\\.ts)",
       "apps import workflows, the store, the stack, core and the services' indexes",
     ),
   ],

@@ -9,7 +9,7 @@ import {
   type PolicyClient,
   publishPolicy,
 } from "../services/policy/index.ts";
-import { createLocalArtifacts, type Db, openDatabase } from "../services/store/index.ts";
+import { createLocalArtifacts, type Db, openDatabase, recordedArtifacts } from "../services/store/index.ts";
 
 /** Ends the process with one line when a variable that the supervisor sets is missing. */
 export function required(name: string): string {
@@ -34,7 +34,7 @@ export async function openWorkerProcess(): Promise<WorkerProcess> {
   const temporal = temporalFromEnv();
   if (temporal === null) throw new Error("TEMPORAL_ADDRESS is not set");
   const db = await openDatabase(required("DATABASE_URL"));
-  const artifacts = await createLocalArtifacts(join(dataFolder, "artifacts"));
+  const artifacts = recordedArtifacts(await createLocalArtifacts(join(dataFolder, "artifacts")), db);
   const connection = await connectWorker(temporal);
   return {
     dataFolder,
