@@ -1,0 +1,41 @@
+/** Every bench by its name; what it needs is loaded when it runs. */
+import type { BenchModule } from "./bench.ts";
+
+export interface BenchEntry {
+  readonly name: string;
+  readonly about: string;
+  readonly load: () => Promise<BenchModule>;
+}
+
+export const BENCHES: readonly BenchEntry[] = [
+  {
+    name: "temporal",
+    about: "rollouts of 1 s each as workflows against the same calls in a loop",
+    load: () => import("./temporal.ts"),
+  },
+  {
+    name: "sandbox",
+    about: "sandboxed commands against bare bubblewrap with the same arguments",
+    load: () => import("./sandbox.ts"),
+  },
+  {
+    name: "grading",
+    about: "warm against cold grading of mutated trees, and whether they agree",
+    load: () => import("./grading.ts"),
+  },
+  {
+    name: "batch",
+    about: "writing and reading a batch file against raw files of the same arrays",
+    load: () => import("./batch.ts"),
+  },
+  {
+    name: "loss",
+    about: "tokens per second of the loss kernel against a plain loop",
+    load: () => import("./loss.ts"),
+  },
+  {
+    name: "memory",
+    about: "memory of each process of the stack after an experiment, against its limit",
+    load: () => import("./memory.ts"),
+  },
+];
