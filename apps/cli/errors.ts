@@ -21,7 +21,7 @@ const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   EnvironmentError: ["unknown", "tests-fail", "unstable", "source-copy"],
   StoreError: ["newer-schema", "disk-full", "conflict", "missing"],
   ArtifactError: ["disk-full", "unwritable"],
-  PolicyError: ["capability", "unreachable"],
+  PolicyError: "all",
 };
 
 export interface Described {
@@ -33,7 +33,11 @@ export interface Described {
 /** Errors with a `kind` were written for the user; of any other only the first line is shown, as a failure of Tadpole. */
 export function describeError(error: unknown): Described {
   if (error instanceof CommanderError)
-    return { kind: "usage", message: error.message.replace(/^error: /, ""), exitCode: exitCodes.badInput };
+    return {
+      kind: "usage",
+      message: error.message.replace(/^error: /, "").replaceAll("\n", " "),
+      exitCode: exitCodes.badInput,
+    };
   if (!(error instanceof Error))
     return { kind: "internal", message: String(error), exitCode: exitCodes.failed };
   const { kind } = error as { kind?: unknown };

@@ -37,21 +37,21 @@ describe("the loop", { timeout: 900_000 }, () => {
 
   it("shows its tasks and rollouts, and writes a report", async () => {
     const { run } = undisturbed;
-    const shown = await run("show", "first");
+    const shown = await run(["show", "first"]);
     expect(shown.stdout).toMatch(/0 \(untrained\)/);
     const report = join(undisturbed.dataFolder, "report.html");
-    expect(await run("report", "first", "--out", report)).toMatchObject({ code: 0 });
+    expect(await run(["report", "first", "--out", report])).toMatchObject({ code: 0 });
   });
 
   it("is joined, not repeated, when it has finished; the same name with other settings is refused", async () => {
     expect((await undisturbed.json("run", experiment, "--name", "first")).policy).toEqual(first.policy);
-    const refused = await undisturbed.run("run", experiment, "--name", "first", "--set", "climb.updates=4");
+    const refused = await undisturbed.run(["run", experiment, "--name", "first", "--set", "climb.updates=4"]);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain("climb.updates");
   });
 
   it("ends with the same policy bytes under another name, in another folder, with every process killed on the way", async () => {
-    const running = disturbed.run("run", experiment, "--name", "second", "--json");
+    const running = disturbed.run(["run", experiment, "--name", "second", "--json"]);
     await sleep(25_000);
     const { processes } = await disturbed.json("status");
     const pids = processes

@@ -13,7 +13,7 @@ export interface CliResult {
 
 export interface Cli {
   readonly dataFolder: string;
-  run(...args: string[]): Promise<CliResult>;
+  run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<CliResult>;
   /** Runs and parses stdout; throws what went wrong unless the exit code is 0. */
   // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of the value
   json(...args: string[]): Promise<any>;
@@ -23,10 +23,10 @@ export interface Cli {
 
 export function openCli(): Cli {
   const dataFolder = mkdtempSync(join(tmpdir(), "tadpole-e2e-"));
-  const run = (...args: string[]): Promise<CliResult> =>
+  const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CliResult> =>
     new Promise((resolve, reject) => {
       const child = spawn(process.execPath, [join(packageRoot, "bin/tadpole.mjs"), ...args], {
-        env: { ...process.env, TADPOLE_DATA: dataFolder },
+        env: { ...process.env, TADPOLE_DATA: dataFolder, ...env },
         stdio: ["ignore", "pipe", "pipe"],
       });
       let stdout = "";
@@ -44,12 +44,12 @@ export function openCli(): Cli {
     dataFolder,
     run,
     json: async (...args) => {
-      const { code, stdout, stderr } = await run(...args, "--json");
+      const { code, stdout, stderr } = await run([...args, "--json"]);
       if (code !== 0) throw new Error(`tadpole ${args.join(" ")} ended with ${code}: ${stderr}`);
       return JSON.parse(stdout);
     },
     close: async () => {
-      await run("down");
+      await run(["down"]);
       rmSync(dataFolder, { recursive: true, force: true });
     },
   };
