@@ -92,9 +92,9 @@ export interface SynthesisService {
   findLeaks(task: Task, statement: Statement): readonly string[];
 }
 
-export type SynthesisErrorKind = "infrastructure" | "cancelled" | "environment";
+export type SynthesisErrorKind = "infrastructure" | "cancelled";
 
-/** `infrastructure`: try again; `environment`: the prepared environment is not what it says. A bad candidate is no error. */
+/** `infrastructure`: a run was lost, try again. A candidate that fails a gate is no error. */
 export class SynthesisError extends Error {
   readonly kind: SynthesisErrorKind;
   constructor(kind: SynthesisErrorKind, message: string, options?: ErrorOptions) {
