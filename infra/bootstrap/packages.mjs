@@ -16,13 +16,19 @@ export async function packagesStep({ env, root, say }) {
     });
   } catch (error) {
     throw new Error(
-      `the npm packages could not be installed; everything is built on them. Mend what npm says, then run npm ci.\n    ${error.message}`,
+      `the npm packages could not be installed; everything is built on them. Mend what npm says, then run npm ci.\n    ${npmReason(error)}`,
     );
   }
   const left = packagesDifference(root);
   if (left)
     throw new Error(`npm ci left node_modules incomplete (${left}); remove node_modules and run npm ci`);
   return "installed by npm ci";
+}
+
+/** npm gives its reason first and its usage last. */
+function npmReason({ message, output = "" }) {
+  const lines = output.split("\n").filter((line) => /^npm error +\S/.test(line));
+  return lines.length > 0 ? lines.slice(0, 6).join("\n    ") : message;
 }
 
 /** Why node_modules is not what package-lock.json asks for; null when it is. npm's own copy of the lock tells what is there. */

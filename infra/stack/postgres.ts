@@ -66,8 +66,11 @@ export async function postgresPrograms(): Promise<Programs> {
   return programs;
 }
 
-/** npm packages hold no links; the package makes its libraries' links in an install script, which npm may not run. */
-function completeInstall(native: string): void {
+/**
+ * npm packages hold no links; this one makes its libraries' links in an install script, which npm does not always run.
+ * `native` is the package's folder of that name.
+ */
+export function completeInstall(native: string): void {
   const list = join(native, "pg-symlinks.json");
   if (!existsSync(list)) return;
   for (const { source, target } of JSON.parse(readFileSync(list, "utf8")) as {

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { dataVersion, prepareDataFolder } from "../../infra/stack/data-folder.ts";
 import { canonical, dataFolder, packageRoot, stackFiles } from "../../infra/stack/paths.ts";
-import { postgresPassword, unprivileged } from "../../infra/stack/postgres.ts";
+import { completeInstall, postgresPassword, unprivileged } from "../../infra/stack/postgres.ts";
 import { bootId, commandLine, identify } from "../../infra/stack/proc.ts";
 import { readStack, type StackState, writeState } from "../../infra/stack/state.ts";
 import { cpuBetween, cpuShare, stackStatus } from "../../infra/stack/status.ts";
@@ -178,6 +178,22 @@ describe("postgres", () => {
     expect(postgresPassword(folder)).toBe(password);
     expect(statSync(stackFiles(folder).postgresPassword).mode & 0o777).toBe(0o600);
     expect(postgresPassword(prepareDataFolder(join(root, "password-2")))).not.toBe(password);
+  });
+
+  it("gets the links of its libraries though npm ran no install script", () => {
+    const native = join(root, "package", "native");
+    mkdirSync(join(native, "lib"), { recursive: true });
+    writeFileSync(join(native, "lib/libpq.so.5.18"), "library");
+    const target = "native/lib/libpq.so.5";
+    writeFileSync(
+      join(native, "pg-symlinks.json"),
+      JSON.stringify([{ source: "native/lib/libpq.so.5.18", target }]),
+    );
+    for (let times = 0; times < 2; times++) {
+      completeInstall(native);
+      expect(readFileSync(join(root, "package", target), "utf8")).toBe("library");
+    }
+    completeInstall(join(root, "package"));
   });
 
   it("is wrapped only where the user is root", () => {
