@@ -1,4 +1,4 @@
-/** assemble: an update's groups become one immutable batch; groups whose raw rewards are all equal are left out (paper §6). */
+/** assemble: an update's groups become one immutable batch; groups whose raw rewards are all equal are left out (docs/method.md §6). */
 
 import { advantages, keepGroup } from "../core/advantage.ts";
 import type { ArtifactRef } from "../core/artifact.ts";

@@ -1,4 +1,4 @@
-/** refine: writes the statement of another specificity level; patch and tests stay as they are (paper §3). */
+/** refine: writes the statement of another specificity level; patch and tests stay as they are (docs/method.md §3). */
 import { recordStatement } from "../services/store/index.ts";
 import { findLeaks, writeStatement } from "../services/synthesis/index.ts";
 import type { RecordServices } from "./services.ts";

@@ -1,4 +1,4 @@
-/** Advantages of a group's rollouts (paper §6). */
+/** Advantages of a group's rollouts (docs/method.md §6). */
 
 export type AdvantageEstimator = "group-std-population" | "group-std-sample" | "no-std" | "leave-one-out";
 

@@ -1,4 +1,4 @@
-/** Filter by learnability: which counts of passes are admitted (paper §3). */
+/** Filter by learnability: which counts of passes are admitted (docs/method.md §3). */
 
 /** Admitted when low <= passes / runs <= high, compared on counts. Paper: 0.5 .. 0.5 (iterations 1-4). */
 export interface LearnabilityBand {

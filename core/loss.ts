@@ -1,5 +1,5 @@
 /**
- * Policy-gradient losses over a batch's tokens, with their gradient (paper §6). All of them are
+ * Policy-gradient losses over a batch's tokens, with their gradient (docs/method.md §6). All of them are
  * L = −(1/|T|) Σ surrogate, where T holds *all* trainable tokens of the batch: a token that the trust region drops adds
  * nothing to the sum but still counts in |T|. Groups without variance must be left out by the caller.
  */

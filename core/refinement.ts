@@ -1,5 +1,5 @@
 /**
- * What to do with a task after a probe (paper §3): admit it, write its statement anew one level more or less specific, or
+ * What to do with a task after a probe (docs/method.md §3): admit it, write its statement anew one level more or less specific, or
  * drop it. Patch and tests stay as they are; only the statement changes.
  */
 import { decide, direction, type LearnabilityBand } from "./learnability.ts";

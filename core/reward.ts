@@ -1,4 +1,4 @@
-/** Rewards of a rollout (paper §5). */
+/** Rewards of a rollout (docs/method.md §5). */
 
 export interface RewardSettings {
   /** Factor on a success that a limit cut short. Paper: 0.5. */

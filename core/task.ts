@@ -1,4 +1,4 @@
-/** What a task is: a repository snapshot, a statement, a gold patch and hidden grading tests (paper §2). */
+/** What a task is: a repository snapshot, a statement, a gold patch and hidden grading tests (docs/method.md §2). */
 
 /** The paper's five exclusive task types. */
 export type TaskType = "bug" | "feature" | "refactor" | "migration" | "performance";

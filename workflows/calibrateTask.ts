@@ -1,4 +1,4 @@
-/** One candidate: validate → probe → admit, refine or drop (paper §3). */
+/** One candidate: validate → probe → admit, refine or drop (docs/method.md §3). */
 import type { CandidateRef, GroupInput, Scope, ValidateInput } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";

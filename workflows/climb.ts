@@ -1,4 +1,4 @@
-/** The climb: groups → batch → update → publish, with a bounded lag (paper §6). */
+/** The climb: groups → batch → update → publish, with a bounded lag (docs/method.md §6). */
 import { continueAsNew, executeChild, workflowInfo } from "@temporalio/workflow";
 import type { GroupInput, Scope } from "../activities/types.ts";
 import { tasksOfUpdate } from "../core/deck.ts";
@@ -47,7 +47,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
   const collectFor = async (update: number, policy: PolicyRef): Promise<readonly string[]> => {
     const chosen = tasksOfUpdate(tasks, tasksPerBatch, update, settings.seed, scope.iteration);
     const results = await mapWindow(chosen, settings.concurrency.groups, async (task, n) => {
-      // The probes of an admitted task were sampled by this very policy: exact first groups.
+      // Sampled by this very policy, so lag and log-probs are exact; chosen by outcome, so not an unbiased sample of the task.
       if (update === 1 && settings.filter.probesAsGroups && task.probeGroup !== null) return task.probeGroup;
       const group: GroupInput = {
         scope,

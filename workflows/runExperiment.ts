@@ -1,4 +1,4 @@
-/** The outer loop: an entity per experiment, one runIteration after the other, continue-as-new per iteration (paper §1). */
+/** The outer loop: an entity per experiment, one runIteration after the other, continue-as-new per iteration (docs/method.md §1). */
 import {
   CancellationScope,
   ContinueAsNew,

@@ -1,4 +1,4 @@
-/** One iteration: pool → climb → select. Its input is one immutable record in which everything is pinned (paper §1). */
+/** One iteration: pool → climb → select. Its input is one immutable record in which everything is pinned (docs/method.md §1). */
 import { ApplicationFailure, executeChild } from "@temporalio/workflow";
 import type { EnvironmentRef, Scope, TaskSetRef } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";

@@ -12,7 +12,7 @@ import { QUEUES } from "../../workflows/queues.ts";
 import type { runExperiment } from "../../workflows/runExperiment.ts";
 
 /** Experiments that ship with the project, by the name they are run with. */
-const BUNDLED = new Set(["quickstart", "frognano"]);
+const BUNDLED = new Set(["quickstart", "evidence", "frognano"]);
 
 export interface LoadedExperiment {
   readonly settings: ExperimentSettings;

@@ -244,7 +244,9 @@ export const experimentSchema = z
       .min(0)
       .max(0xffffffff)
       .default(0)
-      .describe("Decides every random choice but the held-out task sets."),
+      .describe(
+        "Decides every random choice but the held-out task sets and the embedded policy's start weights.",
+      ),
     iterations: count(1).default(5).describe("Outer iterations: synthesise, climb, select. Paper: 5."),
     policy: policy.describe("What is trained."),
     environments: z
@@ -289,7 +291,7 @@ export const experimentSchema = z
           .max(0xffffffff)
           .default(1)
           .describe(
-            "Seed of the task sets, apart from the experiment's, so that all runs meet the same tasks.",
+            "Seed of the task sets and of the embedded policy's start weights, apart from the experiment's, so that all runs start alike and meet the same tasks.",
           ),
         grading: z
           .enum(["cold", "warm"])

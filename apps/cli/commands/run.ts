@@ -15,7 +15,10 @@ export function register(program: Command): void {
   program
     .command("run")
     .description("run an experiment to its end, or join it when it is already running or done")
-    .argument("<experiment>", "a YAML file, or the name of a bundled experiment: quickstart, frognano")
+    .argument(
+      "<experiment>",
+      "a YAML file, or the name of a bundled experiment: quickstart, evidence, frognano (the paper's recipe; refused until language models can be trained)",
+    )
     .option("--seed <n>", "seed of every random choice", wholeNumber)
     .option("--name <name>", "name of the experiment (default: <file>-<seed>)")
     .option(
