@@ -58,7 +58,7 @@ async function runLane(lane: string, reports: string): Promise<LaneResult> {
   const started = performance.now();
   const report = join(reports, `${lane}.json`);
   const reporters = ["--reporter=dot", "--reporter=json", `--outputFile.json=${report}`];
-  const { code, output } = await node([vitest, "run", "--dir", `tests/${lane}`, ...reporters]);
+  const { code, output } = await node([vitest, "run", `tests/${lane}/`, ...reporters]);
   if (!existsSync(report)) {
     line(false, lane, started, "vitest wrote no report");
     console.log(output.trim());
