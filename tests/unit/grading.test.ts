@@ -1,0 +1,223 @@
+/** The one rule, what a change may not decide, limits, and the output of a warm server. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { TestStatus } from "../../core/task.ts";
+import { FramedOutput } from "../../services/grading/framed-output.ts";
+import { composeChanges } from "../../services/grading/grade.ts";
+import { decide, limitsOf, type TestRunResult } from "../../services/grading/index.ts";
+import { testMounts, withoutProtected } from "../../services/grading/protect.ts";
+
+const TASK = { failToPass: ["f > t > new#1"], passToPass: ["f > t > old#1", "g > t > old#1"] };
+
+function run(
+  over: Partial<TestRunResult> & { statuses?: Record<string, TestStatus>; complete?: boolean } = {},
+) {
+  const { statuses, complete, ...rest } = over;
+  const all: Record<string, TestStatus> = {
+    "f > t > new#1": "passed",
+    "f > t > old#1": "passed",
+    "g > t > old#1": "passed",
+    ...statuses,
+  };
+  return {
+    report: { statuses: all, complete: complete ?? true },
+    exitCodes: { f: 0, g: 0 },
+    ended: true,
+    outOfMemory: false,
+    ...rest,
+  };
+}
+
+const without = (name: string) => {
+  const { [name]: _, ...rest } = run().report.statuses;
+  return { ...run(), report: { statuses: rest, complete: true } };
+};
+
+describe("decide", () => {
+  it("passes when every test passed and everything agrees", () => {
+    expect(decide(TASK, run())).toEqual({ outcome: "passed", rule: "all-passed", offending: [] });
+    const extra = run({ statuses: { "g > t > extra#1": "skipped" } });
+    expect(decide(TASK, extra).outcome).toBe("passed");
+  });
+
+  it.each<TestStatus>(["failed", "skipped", "xfail"])("fails a fail-to-pass test that is %s", (status) => {
+    const exitCodes = { f: status === "failed" ? 1 : 0, g: 0 };
+    expect(decide(TASK, run({ statuses: { "f > t > new#1": status }, exitCodes }))).toEqual({
+      outcome: "failed",
+      rule: "fail-to-pass-failed",
+      offending: ["f > t > new#1"],
+    });
+  });
+
+  it("fails absent tests of both kinds", () => {
+    expect(decide(TASK, without("f > t > new#1")).rule).toBe("fail-to-pass-failed");
+    expect(decide(TASK, without("g > t > old#1"))).toMatchObject({
+      rule: "pass-to-pass-failed",
+      offending: ["g > t > old#1"],
+    });
+  });
+
+  it("fails a task without a fail-to-pass test, and a run without a report", () => {
+    expect(decide({ failToPass: [], passToPass: [] }, run()).outcome).toBe("failed");
+    expect(decide(TASK, { ...run(), report: { statuses: {}, complete: true } }).rule).toBe("no-tests-parsed");
+  });
+
+  it("fails what only claims to pass: exit code without a failure, failure without an exit code, a report that is not whole", () => {
+    expect(decide(TASK, run({ exitCodes: { f: 0, g: 1 } }))).toMatchObject({
+      rule: "exit-code",
+      offending: ["g"],
+    });
+    expect(decide(TASK, run({ exitCodes: { f: 0, g: null } })).rule).toBe("exit-code");
+    expect(decide(TASK, run({ statuses: { "g > t > other#1": "failed" } })).rule).toBe("exit-code");
+    expect(decide(TASK, run({ complete: false })).rule).toBe("exit-code");
+  });
+
+  it("accepts a failing test that is neither kind (unstable) with the exit code it brings", () => {
+    const other = run({ statuses: { "g > t > flaky#1": "failed" }, exitCodes: { f: 0, g: 1 } });
+    expect(decide(TASK, other).outcome).toBe("passed");
+  });
+
+  it("fails a run that was ended by a limit, whatever its report says", () => {
+    expect(decide(TASK, run({ ended: false, stoppedBy: "cpu" })).rule).toBe("timeout");
+    expect(decide(TASK, run({ ended: false, stoppedBy: "timeout" })).rule).toBe("timeout");
+    expect(decide(TASK, run({ ended: false, stoppedBy: "memory", outOfMemory: true })).rule).toBe("killed");
+    expect(decide(TASK, run({ ended: false, stoppedBy: "processes" })).rule).toBe("killed");
+  });
+
+  it("is not fooled by names of Object's own properties", () => {
+    const task = { failToPass: ["constructor"], passToPass: [] };
+    expect(decide(task, run()).rule).toBe("fail-to-pass-failed");
+  });
+
+  it("never passes unless each wanted test is there and passed", () => {
+    const statuses = fc.constantFrom<TestStatus | undefined>(
+      "passed",
+      "failed",
+      "skipped",
+      "xfail",
+      undefined,
+    );
+    fc.assert(
+      fc.property(
+        fc.array(statuses, { minLength: 1, maxLength: 8 }),
+        fc.nat(8),
+        fc.boolean(),
+        (all, split, ended) => {
+          const names = all.map((_, index) => `f > t > a#${index + 1}`);
+          const present = Object.fromEntries(
+            names.flatMap((name, index) => (all[index] === undefined ? [] : [[name, all[index]!]])),
+          );
+          const failing = Object.values(present).includes("failed");
+          const verdict = decide(
+            { failToPass: names.slice(0, split), passToPass: names.slice(split) },
+            {
+              report: { statuses: present, complete: true },
+              exitCodes: { f: failing ? 1 : 0 },
+              ended,
+              outOfMemory: false,
+            },
+          );
+          const deserved = ended && all.every((status) => status === "passed") && split > 0;
+          expect(verdict.outcome === "passed").toBe(deserved);
+        },
+      ),
+    );
+  });
+});
+
+describe("protected paths", () => {
+  const entry = {
+    sources: ["index.js", "lib/a.js"],
+    tests: ["test/a.js", "test/deep/b.js", "lib/a.test.js", "check.js"],
+  };
+
+  it("are the folders of tests alone, and single files elsewhere", () => {
+    expect(testMounts(entry)).toEqual(["check.js", "lib/a.test.js", "test"]);
+  });
+
+  it("are taken out of a change, with modules, test configuration and what would replace their folder", () => {
+    const paths = [
+      ...[
+        "index.js",
+        "lib/b.js",
+        "testing.js",
+        "test",
+        "test/a.js",
+        "test/new.js",
+        "lib/a.test.js",
+        "lib/a.test.js/x",
+      ],
+      ...["check.js", "package.json", "node_modules/tape/index.js", "node_modules", "lib"],
+    ];
+    const change = paths.map((path) => ({ kind: "delete" as const, path }));
+    expect(withoutProtected(change, entry).map(({ path }) => path)).toEqual([
+      "index.js",
+      "lib/b.js",
+      "testing.js",
+    ]);
+  });
+});
+
+describe("composeChanges", () => {
+  it("lets the later change of a path win", () => {
+    const write = (path: string, content: string) =>
+      ({ kind: "write", path, content, encoding: "utf8" }) as const;
+    const gone = { kind: "delete", path: "a" } as const;
+    expect(composeChanges([write("a", "1"), write("b", "1")], [gone, write("c", "2")])).toEqual([
+      gone,
+      write("b", "1"),
+      write("c", "2"),
+    ]);
+  });
+});
+
+describe("limitsOf", () => {
+  it("gives every run a second, and a slow baseline its multiple; wall time is far behind", () => {
+    expect(limitsOf({ cpuSeconds: 0.01 }).cpuSeconds).toBe(1);
+    expect(limitsOf({ cpuSeconds: 2 }).cpuSeconds).toBe(10);
+    expect(limitsOf({ cpuSeconds: 2 }).wallSeconds).toBeGreaterThanOrEqual(100);
+  });
+});
+
+describe("FramedOutput", () => {
+  const ending = { code: 1, cpuSeconds: 0.5, retire: false, touched: false };
+  const framed = (body: string) => `noise\nn start\n${body}\nn end ${JSON.stringify(ending)}\nmore noise`;
+
+  it("finds each file's output however the stream is cut", () => {
+    const stream = Buffer.from(framed("ok 1 ü\nn almost") + framed(""));
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 }), (sizes) => {
+        const files: unknown[] = [];
+        const output = new FramedOutput("n", (end, printed) =>
+          files.push([end, Buffer.from(printed.stdout).toString("utf8"), printed.stdoutTruncated]),
+        );
+        for (let at = 0, turn = 0; at < stream.length; turn++) {
+          const size = sizes[turn % sizes.length]!;
+          output.push(stream.subarray(at, at + size));
+          at += size;
+        }
+        expect(files).toEqual([
+          [ending, "ok 1 ü\nn almost", false],
+          [ending, "", false],
+        ]);
+      }),
+    );
+  });
+
+  it("keeps no more than the limit and still sees the end", () => {
+    const files: [number, boolean][] = [];
+    const output = new FramedOutput(
+      "n",
+      (_, printed) => files.push([printed.stdout.length, printed.stdoutTruncated]),
+      10,
+    );
+    output.push(Buffer.from(framed("0123456789ABC")));
+    expect(files).toEqual([[10, true]]);
+  });
+
+  it("gives what was printed when the end never comes", () => {
+    const output = new FramedOutput("n", () => {});
+    output.push(Buffer.from("\nn start\nhalf a li"));
+    expect(Buffer.from(output.printed().stdout).toString()).toBe("half a li");
+  });
+});
