@@ -58,10 +58,14 @@ export function editFeatures(issue: Issue, view: SourceView, line: SourceLine, i
   if (issue.names.has(operator)) features.add("edit:named");
   const head = /^\s*(?:\} )?(?:else )?([a-z]+)\b/.exec(line.text)?.[1] ?? "";
   if (/^(?:if|for|while|return|throw)$/.test(head)) features.add(`edit:${operator}|${kind}|${head}`);
-  const natural = Math.max(-8, Math.min(8, item.naturalness)) / 4;
+  const natural = Math.max(-8, Math.min(8, view.naturalness(item))) / 4;
   features.add("edit:natural", natural);
   features.add(`edit:natural|${operator}`, natural);
   if (operator === "variable") usageFeatures(features, view, item);
+  const population = view.population(operator, view.functionAt(edit.start).start);
+  features.add("edit:rare-operator", -Math.log(Math.max(1, population.file)) / 2);
+  features.add("edit:rare-in-function", -Math.log(Math.max(1, population.around)) / 2);
+  features.add("edit:few-functions", -Math.log(Math.max(1, population.functions)) / 2);
   const mentioned = (text: string) => wordsOf(text).filter((word) => issue.words.has(word)).length;
   features.add("edit:words", Math.sign(mentioned(edit.replacement) - mentioned(old)));
   const output = (text: string) => wordsOf(text).filter((word) => issue.missingWords.has(word)).length;

@@ -26,7 +26,7 @@ export interface Issue {
   readonly places: readonly { readonly file: string; readonly line: number }[];
   /** Backticked words: function names and operators among them. */
   readonly names: ReadonlySet<string>;
-  /** Names called in the reproduction: `f(` and `.f(`. */
+  /** Names called in the reproduction: `f(` and `.f(`; `exports` where the module itself is called. */
   readonly called: ReadonlySet<string>;
   /** Relative modules that the reproduction requires. */
   readonly required: readonly string[];
@@ -80,6 +80,17 @@ function block(text: string, title: string): string | null {
   return match?.[2] ?? null;
 }
 
+/** A reproduction's calls, without what prints them. */
+function callsOf(command: string): string {
+  const start = command.indexOf("show(() => ");
+  return start < 0 ? command : command.slice(start).replaceAll("show(() => ", "");
+}
+
+function calledNames(code: string): string[] {
+  const names = [...code.matchAll(/([A-Za-z_$][\w$]*)\s*\(/g)].map((match) => match[1]!);
+  return /require\([^()]*\)\s*\(/.test(code) ? [...names, "exports"] : names;
+}
+
 const MAX_TEXT = 40_000;
 
 function parseIssue(whole: string): Issue {
@@ -97,17 +108,19 @@ function parseIssue(whole: string): Issue {
   const symptoms = expected.flatMap((line, i) =>
     line === actual[i] ? [] : [symptomOf(actual[i] ?? "", line)],
   );
-  const code = command ?? "";
+  const code = callsOf(command ?? "");
+  // Of the command only its calls: the words around them are the same in every statement.
+  const words = command === null ? text : text.replace(command, () => code);
   return {
-    words: new Set(wordsOf(text)),
+    words: new Set(wordsOf(words)),
     codeWords: new Set(wordsOf(code)),
     missingWords: new Set(due.filter((word) => !got.includes(word))),
     extraWords: new Set(got.filter((word) => !due.includes(word))),
     places,
     names: new Set(quoted),
-    called: new Set([...code.matchAll(/([A-Za-z_$][\w$]*)\s*\(/g)].map((match) => match[1]!)),
+    called: new Set(calledNames(code)),
     required: [...code.matchAll(/require\(\s*["']{1,2}(\.[^"']*)["']{1,2}\s*\)/g)].map((match) => match[1]!),
-    command: command === "" ? null : command,
+    command: command === null || command.trim() === "" ? null : command,
     actual,
     expected,
     symptoms: [...new Set(symptoms)].slice(0, 4),

@@ -15,7 +15,10 @@ interface Context {
 /** Names of functions by how many calls lie between the reproduction and them, at most three. */
 function reachOf(issue: Issue, view: SourceView): Map<string, number> {
   const reach = new Map<string, number>();
-  let front = view.functions.map(({ name }) => name).filter((name) => issue.called.has(name));
+  const exported = /\bmodule\.exports\s*=\s*(?:function\s+)?([\w$]+)/.exec(view.text)?.[1];
+  const called = (name: string) =>
+    issue.called.has(name) || (name === exported && issue.called.has("exports"));
+  let front = view.functions.map(({ name }) => name).filter(called);
   for (let distance = 0; distance <= 3 && front.length > 0; distance++) {
     for (const name of front) reach.set(name, distance);
     front = front.flatMap((name) => [...(view.mentions.get(name) ?? [])]).filter((name) => !reach.has(name));
@@ -76,7 +79,7 @@ function staticFeatures(context: Context, line: SourceLine): Features {
   features.add(`line:kind:${kind}`);
   for (const symptom of issue.symptoms) features.add(`line:${symptom}|kind:${kind}`);
   features.add("line:edits", Math.log(line.edits.length));
-  features.add("line:naturalness", best(line));
+  features.add("line:naturalness", best(view, line));
   features.add("line:indent", Math.log1p(line.indent) / 2);
   const distance = reach.get(line.functionName);
   features.add(
@@ -86,10 +89,9 @@ function staticFeatures(context: Context, line: SourceLine): Features {
   return features;
 }
 
-function best(line: SourceLine): number {
+function best(view: SourceView, line: SourceLine): number {
   let most = 0;
-  for (const { naturalness, edit } of line.edits)
-    if (edit.operator !== "dropped-statement" && naturalness > most) most = naturalness;
+  for (const item of line.edits) most = Math.max(most, view.naturalness(item));
   return Math.min(most, 8) / 4;
 }
 
@@ -98,21 +100,15 @@ function functionLines(view: SourceView, line: SourceLine): number {
   return around.endLine - around.startLine + 1;
 }
 
-const statics = new WeakMap<Issue, WeakMap<SourceView, Map<string, readonly Features[]>>>();
-
-/** In the order of `view.lines`. */
-export function lineFeatures(issue: Issue, path: string, view: SourceView): readonly Features[] {
-  const byView = statics.get(issue) ?? new WeakMap<SourceView, Map<string, readonly Features[]>>();
-  statics.set(issue, byView);
-  const byPath = byView.get(view) ?? new Map<string, readonly Features[]>();
-  byView.set(view, byPath);
-  let features = byPath.get(path);
-  if (features === undefined) {
-    const context = { issue, path, view, reach: reachOf(issue, view) };
-    features = view.lines.map((line) => staticFeatures(context, line));
-    byPath.set(path, features);
-  }
-  return features;
+/** Features of a view's lines for one statement. */
+export function lineFeatures(issue: Issue, path: string, view: SourceView): (line: SourceLine) => Features {
+  const context = { issue, path, view, reach: reachOf(issue, view) };
+  const known = new Map<SourceLine, Features>();
+  return (line) => {
+    const features = known.get(line) ?? staticFeatures(context, line);
+    known.set(line, features);
+    return features;
+  };
 }
 
 export interface Lessons {

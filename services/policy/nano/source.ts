@@ -78,8 +78,9 @@ export interface EditView {
   /** Lexeme before and behind the replaced range. */
   readonly before: string;
   readonly after: string;
-  /** Log-ratio of how usual the new and the old sequence of lexemes are in this file. */
-  readonly naturalness: number;
+  /** Range of the lexemes that the edit touches. */
+  readonly first: number;
+  readonly last: number;
 }
 
 export class SourceView {
@@ -88,7 +89,11 @@ export class SourceView {
   readonly lines: readonly SourceLine[];
   /** Lines in which a word occurs. */
   readonly rarity: ReadonlyMap<string, number>;
-  readonly #occurrences = new Map<string, readonly number[]>();
+  readonly #occurrences: ReadonlyMap<string, readonly number[]>;
+  readonly #lexemes: readonly Lexeme[];
+  readonly #grams: Grams;
+  readonly #naturalness = new Map<EditView, number>();
+  readonly #population = new Map<string, Map<number, number>>();
   /** Function names that a function's text mentions, its own apart. */
   readonly mentions: ReadonlyMap<string, ReadonlySet<string>>;
   readonly lineCount: number;
@@ -111,7 +116,9 @@ export class SourceView {
     for (const words of lineWords) for (const word of words) rarity.set(word, (rarity.get(word) ?? 0) + 1);
     this.rarity = rarity;
     this.mentions = this.#callGraph();
-    this.lines = this.#lines(texts, lineWords, lexemes);
+    this.#lexemes = lexemes;
+    this.#grams = new Grams(lexemes);
+    this.lines = this.#linesOf(texts, lineWords);
   }
 
   #callGraph(): Map<string, Set<string>> {
@@ -128,16 +135,27 @@ export class SourceView {
     return graph;
   }
 
-  #lines(texts: readonly string[], words: readonly string[][], lexemes: readonly Lexeme[]): SourceLine[] {
-    const grams = new Grams(lexemes);
+  #linesOf(texts: readonly string[], words: readonly string[][]): SourceLine[] {
+    const lexemes = this.#lexemes;
     const byLine = new Map<number, EditView[]>();
-    let at = 0;
+    let first = 0;
     for (const edit of enumerateEdits(this.text)) {
-      while (at < lexemes.length && lexemes[at]!.end <= edit.start) at++;
-      const view = this.#view(edit, lexemes, at, grams);
+      // Nothing that was written down by mistake is repaired by leaving out a statement.
+      if (edit.operator === "dropped-statement") continue;
+      while (first < lexemes.length && lexemes[first]!.end <= edit.start) first++;
+      let last = first;
+      while (last < lexemes.length && lexemes[last]!.start < edit.end) last++;
+      const item = {
+        edit,
+        old: this.text.slice(edit.start, edit.end),
+        before: lexemes[first - 1]?.text ?? "",
+        after: lexemes[last]?.text ?? "",
+        first,
+        last,
+      };
       const list = byLine.get(edit.line);
-      if (list) list.push(view);
-      else byLine.set(edit.line, [view]);
+      if (list) list.push(item);
+      else byLine.set(edit.line, [item]);
     }
     return [...byLine]
       .sort(([a], [b]) => a - b)
@@ -152,29 +170,41 @@ export class SourceView {
       }));
   }
 
-  /** `at` = index of the first lexeme that ends behind the edit's start. */
-  #view(edit: SourceEdit, lexemes: readonly Lexeme[], at: number, grams: Grams): EditView {
-    let to = at;
-    while (to < lexemes.length && lexemes[to]!.start < edit.end) to++;
-    const first = lexemes[at];
-    const last = lexemes[to - 1];
-    const left = Math.min(edit.start, first && to > at ? first.start : edit.start);
-    const right = Math.max(edit.end, last && to > at ? last.end : edit.end);
+  /** Log-ratio of how usual the new and the old sequence of lexemes are in this file. */
+  naturalness(item: EditView): number {
+    const known = this.#naturalness.get(item);
+    if (known !== undefined) return known;
+    const { edit, first, last } = item;
+    const lexemes = this.#lexemes;
+    const left = first < last ? Math.min(edit.start, lexemes[first]!.start) : edit.start;
+    const right = first < last ? Math.max(edit.end, lexemes[last - 1]!.end) : edit.end;
     const middle = lex(
       this.text.slice(left, edit.start) + edit.replacement + this.text.slice(edit.end, right),
     );
-    const head = lexemes.slice(Math.max(0, at - 2), at).map((lexeme) => lexeme.text);
-    const tail = lexemes.slice(to, to + 2).map((lexeme) => lexeme.text);
-    const pad = ["", ""].slice(head.length);
-    const old = [...pad, ...head, ...lexemes.slice(at, to).map((lexeme) => lexeme.text), ...tail];
-    const now = [...pad, ...head, ...middle.map((lexeme) => lexeme.text), ...tail];
-    return {
-      edit,
-      old: this.text.slice(edit.start, edit.end),
-      before: lexemes[at - 1]?.text ?? "",
-      after: lexemes[to]?.text ?? "",
-      naturalness: grams.score(now, false) - grams.score(old, true),
-    };
+    const textOf = (part: readonly Lexeme[]) => part.map((lexeme) => lexeme.text);
+    const head = textOf(lexemes.slice(Math.max(0, first - 2), first));
+    const padded = [...["", ""].slice(head.length), ...head];
+    const tail = textOf(lexemes.slice(last, last + 2));
+    const value =
+      this.#grams.score([...padded, ...textOf(middle), ...tail], false) -
+      this.#grams.score([...padded, ...textOf(lexemes.slice(first, last)), ...tail], true);
+    this.#naturalness.set(item, value);
+    return value;
+  }
+
+  /** Edits of an operator in the whole text, in one function, and functions that have any. */
+  population(operator: string, functionStart: number): { file: number; around: number; functions: number } {
+    if (this.#population.size === 0)
+      for (const line of this.lines)
+        for (const { edit } of line.edits) {
+          const known = this.#population.get(edit.operator) ?? new Map<number, number>();
+          const start = this.functionAt(edit.start).start;
+          this.#population.set(edit.operator, known.set(start, (known.get(start) ?? 0) + 1));
+        }
+    const counts = this.#population.get(operator) ?? new Map<number, number>();
+    let file = 0;
+    for (const count of counts.values()) file += count;
+    return { file, around: counts.get(functionStart) ?? 0, functions: counts.size };
   }
 
   /** How often a word stands as a lexeme of its own between two offsets. */

@@ -1,4 +1,4 @@
-/** Features of the first token of an action: which tool; and of the second of a Read: which file. */
+/** Features of the tokens that are no edit: which tool, which file to read, and whether another call follows in the same turn. */
 import { Features } from "./hashing.ts";
 import { type Issue, wordsOf } from "./issue.ts";
 import type { State } from "./state.ts";
@@ -6,23 +6,35 @@ import type { State } from "./state.ts";
 export const TOOLS = ["glob", "read", "edit", "undo", "check", "finish"] as const;
 export type ToolName = (typeof TOOLS)[number];
 
-function upTo(limit: number, count: number): number {
-  return Math.min(limit, count);
+/** How far the work is: what a choice of tool depends on. */
+function situation(state: State, canEdit: boolean) {
+  const outstanding = Math.min(2, state.applied.length);
+  return {
+    view: `${state.files === null ? "new" : "listed"}|${canEdit ? "editable" : state.texts.size > 0 ? "read" : "none"}`,
+    outstanding,
+    check: state.check,
+    tries: Math.min(3, state.tried.size),
+    reproduction: state.issue.command === null ? "none" : "some",
+    late: Math.min(3, Math.floor(state.turns / 6)),
+  };
 }
 
 export function toolFeatures(tool: ToolName, state: State, canEdit: boolean): Features {
   const features = new Features();
-  const listed = state.files === null ? "new" : "listed";
-  const current = canEdit ? "editable" : state.texts.size > 0 ? "read" : "none";
-  const outstanding = upTo(2, state.applied.length);
-  const attempts = upTo(3, state.tried.size);
-  const reproduction = state.issue.command === null ? "none" : "some";
-  const check = state.checks === 0 && state.check === "unknown" ? "never" : state.check;
+  const { view, outstanding, check, tries, reproduction, late } = situation(state, canEdit);
   features.add(`tool:${tool}`);
-  features.add(`tool:${tool}|${listed}|${current}`);
-  features.add(`tool:${tool}|${current}|out${outstanding}|${check}|${reproduction}`);
-  features.add(`tool:${tool}|out${outstanding}|${check}|tries${attempts}|${reproduction}`);
-  if (outstanding > 0) features.add(`tool:${tool}|out|late${upTo(3, Math.floor(state.turns / 6))}`);
+  features.add(`tool:${tool}|${view}`);
+  features.add(`tool:${tool}|${canEdit}|out${outstanding}|${check}|${reproduction}`);
+  features.add(`tool:${tool}|out${outstanding}|${check}|tries${tries}|${reproduction}`);
+  if (canEdit) features.add(`tool:${tool}|out${outstanding}|late${late}`);
+  return features;
+}
+
+/** Of another call in the same turn; ending the turn has no feature, and so the score 0. */
+export function thenFeatures(tool: ToolName, last: ToolName, state: State): Features {
+  const features = new Features();
+  features.add(`then:${last}>${tool}`);
+  features.add(`then:${last}>${tool}|tries${Math.min(3, state.tried.size)}`);
   return features;
 }
 
@@ -36,24 +48,23 @@ function requiredPaths(issue: Issue): Set<string> {
   );
 }
 
+const NO_SOURCE = /(?:^|[/_.-])(?:tests?|spec|bench(?:mark)?|examples?|demo|perf)(?:[/_.-]|$)/i;
+
 export function fileFeatures(path: string, state: State): Features {
   const features = new Features();
   const { issue } = state;
   if (issue.places.some((place) => place.file === path)) features.add("file:named");
   if (requiredPaths(issue).has(path)) features.add("file:required");
   const stem = path.slice(path.lastIndexOf("/") + 1).replace(/\.\w+$/, "");
-  if (state.texts.size > 0) {
-    const mentioned = [...state.texts.values()].some(
-      (text) => text.includes(`/${stem}'`) || text.includes(`/${stem}"`),
-    );
-    if (mentioned) features.add("file:required-by-read");
-  }
-  const shared = wordsOf(path.replace(/\.\w+$/, "")).filter((word) => issue.words.has(word));
-  if (shared.length > 0) features.add("file:shared-word");
-  if (/(?:^|[/_.-])(?:tests?|spec|bench(?:mark)?|examples?|demo|perf)(?:[/_.-]|$)/i.test(path))
-    features.add("file:no-source");
+  const mentioned = [...state.texts.values()].some(
+    (text) => text.includes(`/${stem}'`) || text.includes(`/${stem}"`),
+  );
+  if (mentioned) features.add("file:required-by-read");
+  const shared = wordsOf(path.replace(/\.\w+$/, "")).some((word) => issue.words.has(word));
+  if (shared) features.add("file:shared-word");
+  if (NO_SOURCE.test(path)) features.add("file:no-source");
   if (stem === "index") features.add("file:index");
   if (/^(?:lib|src)\//.test(path)) features.add("file:lib");
-  features.add(`file:depth${upTo(3, path.split("/").length - 1)}`);
+  features.add(`file:depth${Math.min(3, path.split("/").length - 1)}`);
   return features;
 }
