@@ -17,8 +17,8 @@ import { interleaved, medians, timed } from "./repeat.ts";
 
 /** One that does nothing, where all the time is overhead, and one as agents and graders run them. */
 const COMMANDS = [
-  { name: "true", argv: ["true"], rounds: 100 },
-  { name: "node -e 'console.log(1)'", argv: ["node", "-e", "console.log(1)"], rounds: 40 },
+  { name: "true", argv: ["true"], rounds: 200 },
+  { name: "node -e 'console.log(1)'", argv: ["node", "-e", "console.log(1)"], rounds: 80 },
 ] as const;
 const WARM_UP_ROUNDS = 3;
 const GOAL = 1.2;
