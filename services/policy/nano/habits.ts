@@ -13,12 +13,12 @@ type Habit = Partial<Record<ToolName, number>>;
 
 /** The right-hand sides need not sum to 1. */
 const CLEAN: Habit = { edit: 0.88, check: 0.05, read: 0.03, finish: 0.04 };
-const UNCHECKED: Habit = { read: 0.01, check: 0.4, finish: 0.5, undo: 0.05, edit: 0.04 };
+const UNCHECKED: Habit = { read: 0.01, check: 0.6, finish: 0.3, undo: 0.05, edit: 0.04 };
 const PASSED: Habit = { read: 0.01, finish: 0.88, edit: 0.04, check: 0.03, undo: 0.04 };
-const FAILED: Habit = { read: 0.02, undo: 0.6, finish: 0.25, edit: 0.08, check: 0.05 };
-const UNDONE: Habit = { read: 0.01, edit: 0.8, finish: 0.15, check: 0.04 };
+const FAILED: Habit = { read: 0.02, undo: 0.75, finish: 0.12, edit: 0.08, check: 0.03 };
+const UNDONE: Habit = { read: 0.01, edit: 0.88, finish: 0.08, check: 0.03 };
 /** Chance that a call is followed by another in the same turn. */
-const GOES_ON = { check: 0.15, edit: 0.2 };
+const GOES_ON = { check: 0.3, edit: 0.3 };
 
 const issue = readIssue("Run:\n\n```\nnode -e ''\n```\n");
 
@@ -155,8 +155,8 @@ function tryingAnew(): Example {
     candidates: pack([0, 1], (index) => [index === 0 ? null : tried]),
     shifts: [],
     targets: [
-      [0, 0.85],
-      [1, 0.15],
+      [0, 0.98],
+      [1, 0.02],
     ],
   };
 }

@@ -22,11 +22,15 @@ function situation(state: State, canEdit: boolean) {
 export function toolFeatures(tool: ToolName, state: State, canEdit: boolean): Features {
   const features = new Features();
   const { view, outstanding, check, tries, reproduction, late } = situation(state, canEdit);
-  features.add(`tool:${tool}`);
-  features.add(`tool:${tool}|${view}`);
-  features.add(`tool:${tool}|${canEdit}|out${outstanding}|${check}|${reproduction}`);
-  features.add(`tool:${tool}|out${outstanding}|${check}|tries${tries}|${reproduction}`);
-  if (canEdit) features.add(`tool:${tool}|out${outstanding}|late${late}`);
+  if (!canEdit) {
+    features.add(`tool:${tool}|${view}|${reproduction}`);
+    return features;
+  }
+  // No feature spans different results of the check: whether to go on after a success and after a failure are two questions.
+  const stage = `out${outstanding}|${check}|${reproduction}`;
+  features.add(`tool:${tool}|${stage}`);
+  features.add(`tool:${tool}|${stage}|tries${tries}`);
+  features.add(`tool:${tool}|${stage}|late${late}`);
   return features;
 }
 
