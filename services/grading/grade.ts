@@ -52,7 +52,7 @@ async function grade(
       mode,
     );
     const verdict: Verdict = {
-      ...decide(task, run),
+      ...decide(task, run, environment.unstable),
       statuses: run.report.statuses,
       treeHash,
       cpuSeconds: run.cpuSeconds,

@@ -43,9 +43,12 @@ const NOTHING_BROKEN = {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
+/** An environment in the making is tested under its later key, in another folder. */
+const environmentName = ({ key, root }: TestRunRequest["environment"]): string => `${key} ${root}`;
+
 export class WarmServer {
   private readonly sandbox: Sandbox;
-  private readonly environmentKey: string;
+  private readonly environment: string;
   private readonly memoryMb: number;
   private readonly mountPoints: string;
   private session: { readonly talk: Session; output: FramedOutput } | undefined;
@@ -54,7 +57,7 @@ export class WarmServer {
 
   private constructor(sandbox: Sandbox, request: TestRunRequest) {
     this.sandbox = sandbox;
-    this.environmentKey = request.environment.key;
+    this.environment = environmentName(request.environment);
     this.memoryMb = request.limits.memoryMb;
     this.mountPoints = JSON.stringify(mountsOf(request.environment).map(({ target }) => target));
   }
@@ -80,7 +83,7 @@ export class WarmServer {
   }
 
   fits({ environment, limits }: TestRunRequest): boolean {
-    return environment.key === this.environmentKey && limits.memoryMb === this.memoryMb;
+    return environmentName(environment) === this.environment && limits.memoryMb === this.memoryMb;
   }
 
   /** True when the next run would find what the first one found. */

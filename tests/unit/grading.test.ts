@@ -4,9 +4,12 @@ import { describe, expect, it } from "vitest";
 import type { TestStatus } from "../../core/task.ts";
 import { FramedOutput } from "../../services/grading/framed-output.ts";
 import { composeChanges } from "../../services/grading/grade.ts";
-import { decide, limitsOf, type TestRunResult } from "../../services/grading/index.ts";
+import { decide as decideWith, limitsOf, type TestRunResult } from "../../services/grading/index.ts";
 import { testMounts, withoutProtected } from "../../services/grading/protect.ts";
 
+const UNSTABLE = ["g > t > flaky#1"];
+const decide = (task: Parameters<typeof decideWith>[0], result: Parameters<typeof decideWith>[1]) =>
+  decideWith(task, result, UNSTABLE);
 const TASK = { failToPass: ["f > t > new#1"], passToPass: ["f > t > old#1", "g > t > old#1"] };
 
 function run(
@@ -68,13 +71,17 @@ describe("decide", () => {
       offending: ["g"],
     });
     expect(decide(TASK, run({ exitCodes: { f: 0, g: null } })).rule).toBe("exit-code");
-    expect(decide(TASK, run({ statuses: { "g > t > other#1": "failed" } })).rule).toBe("exit-code");
+    expect(decide(TASK, run({ statuses: { "g > t > flaky#1": "failed" } })).rule).toBe("exit-code");
     expect(decide(TASK, run({ complete: false })).rule).toBe("exit-code");
   });
 
-  it("accepts a failing test that is neither kind (unstable) with the exit code it brings", () => {
-    const other = run({ statuses: { "g > t > flaky#1": "failed" }, exitCodes: { f: 0, g: 1 } });
-    expect(decide(TASK, other).outcome).toBe("passed");
+  it("accepts a failing test that is unstable, with the exit code it brings, and no other", () => {
+    const withFailing = (name: string) => run({ statuses: { [name]: "failed" }, exitCodes: { f: 0, g: 1 } });
+    expect(decide(TASK, withFailing("g > t > flaky#1")).outcome).toBe("passed");
+    expect(decide(TASK, withFailing("g > t > old#2"))).toMatchObject({
+      rule: "pass-to-pass-failed",
+      offending: ["g > t > old#2"],
+    });
   });
 
   it("fails a run that was ended by a limit, whatever its report says", () => {

@@ -10,6 +10,7 @@ import {
   applyToManifest,
   changesBetween,
   hashManifest,
+  type SandboxError,
   scanTree,
 } from "../../services/sandbox/index.ts";
 import { bwrapArguments, commandEnv } from "../../services/sandbox/process/command.ts";
@@ -66,6 +67,37 @@ describe("changes of a tree", () => {
         expect(hashManifest(applyToManifest(given, changes))).toBe(hashManifest(wanted));
       }),
       { numRuns: 60 },
+    );
+  });
+
+  it("apply to the manifest exactly when they apply to the folder", async () => {
+    const change = fc.oneof(
+      fc.record({ path, content }).map((file) => write(file.path, file.content)),
+      fc.record({ kind: fc.constant("delete" as const), path }),
+      fc.record({ kind: fc.constant("symlink" as const), path, target: fc.constant("a") }),
+    );
+    const set = fc.uniqueArray(change, { maxLength: 4, selector: ({ path: unique }) => unique });
+    let runs = 0;
+    await fc.assert(
+      fc.asyncProperty(tree, set, async (first, changes) => {
+        const root = `${folder}/${runs++}`;
+        mkdirSync(root);
+        applyChanges(root, possible(first));
+        const given = await scanTree(root);
+        const outcome = (act: () => unknown) => {
+          try {
+            act();
+            return "applied";
+          } catch (error) {
+            return (error as SandboxError).kind;
+          }
+        };
+        const onDisk = outcome(() => applyChanges(root, changes));
+        expect(outcome(() => applyToManifest(given, changes))).toBe(onDisk);
+        if (onDisk !== "applied") return;
+        expect(hashManifest(applyToManifest(given, changes))).toBe(hashManifest(await scanTree(root)));
+      }),
+      { numRuns: 120 },
     );
   });
 

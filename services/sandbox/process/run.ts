@@ -4,13 +4,17 @@ import { openSync, readdirSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { type ExecLimits, type ExecResult, SandboxError } from "../runtime.ts";
-import { readStat, useOfTree } from "./watch.ts";
+import { readStat, type TreeUse, useOfTree } from "./watch.ts";
 
 /** File descriptor bwrap reports on. */
 export const STATUS_FD = 3;
 
 /** First look after this; most commands have ended by then and cost nothing. */
 const WATCH_MS = 25;
+
+/** After so many new processes between two looks the next one comes soon: a fork bomb doubles within a millisecond. */
+const GROWTH = 8;
+const GROWING_WATCH_MS = 2;
 
 export interface RunRequest {
   readonly bwrap: string;
@@ -102,15 +106,29 @@ export async function runBwrap(request: RunRequest): Promise<ExecResult> {
     reason ??= why;
     killTree(child, status.pid);
   };
+  status.onPid = () => {
+    if (reason !== undefined) killTree(child, status.pid);
+  };
   const abort = () => stop("abort");
   limits.signal?.addEventListener("abort", abort, { once: true });
   const timeout = setTimeout(() => stop("timeout"), limits.timeoutSeconds * 1000);
-  const watch = setInterval(() => {
+  let watch: NodeJS.Timeout;
+  let processes = 0;
+  const look = () => {
+    watch = setTimeout(look, WATCH_MS);
     if (reason !== undefined) return stop(reason);
-    if (talk?.isIdle()) return;
-    const broken = status.pid === undefined ? undefined : brokenLimit(request, status.pid);
-    if (broken !== undefined) stop(broken);
-  }, WATCH_MS);
+    if (talk?.isIdle() || status.pid === undefined) return;
+    // Process 1, the shell, is ours.
+    const use = useOfTree(status.pid, request.processes + 2);
+    const broken = brokenLimit(request, use);
+    if (broken !== undefined) return stop(broken);
+    if (use.processes - processes >= GROWTH) {
+      clearTimeout(watch);
+      watch = setTimeout(look, GROWING_WATCH_MS);
+    }
+    processes = use.processes;
+  };
+  watch = setTimeout(look, WATCH_MS);
 
   try {
     await new Promise<void>((resolve, reject) => {
@@ -121,7 +139,7 @@ export async function runBwrap(request: RunRequest): Promise<ExecResult> {
     });
   } finally {
     clearTimeout(timeout);
-    clearInterval(watch);
+    clearTimeout(watch);
     limits.signal?.removeEventListener("abort", abort);
   }
   if (reason === "abort") throw limits.signal!.reason;
@@ -155,11 +173,8 @@ export async function runBwrap(request: RunRequest): Promise<ExecResult> {
 /** The kernel counts a process's limit by its clock ticks, /proc by exact times: they differ by some percent. */
 const CPU_SURE = 0.8;
 
-function brokenLimit(request: RunRequest, pid: number): Reason | undefined {
-  // Process 1, the shell, is ours.
-  const most = request.processes + 1;
-  const use = useOfTree(pid, most + 1);
-  if (use.processes > most) return "processes";
+function brokenLimit(request: RunRequest, use: TreeUse): Reason | undefined {
+  if (use.processes > request.processes + 1) return "processes";
   if (use.memoryBytes > request.memoryBytes) return "memory";
   if (use.cpuSeconds > (request.limits.cpuSeconds ?? Number.POSITIVE_INFINITY)) return "cpu";
   return request.diskFull() ? "disk" : undefined;
@@ -173,15 +188,18 @@ function decodeExit(code: number): Pick<ExecResult, "exitCode" | "signal"> {
 
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
-/** Kills process 1 of the namespace, and with it all others; bwrap itself before it has said who that is. */
+/**
+ * Kills process 1 of the namespace, and with it all others. Before bwrap has said which that is, its death could leave
+ * a child that does not yet die with its parent: the next look tries again.
+ */
 function killTree(child: ChildProcess, pid: number | undefined): void {
-  if (pid === undefined) child.kill("SIGKILL");
-  else if (readStat(pid)?.parent === child.pid) process.kill(pid, "SIGKILL");
+  if (pid !== undefined && readStat(pid)?.parent === child.pid) process.kill(pid, "SIGKILL");
 }
 
 interface Status {
   /** Host pid of process 1. */
   pid: number | undefined;
+  onPid: () => void;
   exitCode: number | undefined;
   cpuSeconds: number;
 }
@@ -192,11 +210,12 @@ interface Status {
  * waited for, or was the last parent of, all others.
  */
 function readStatus(child: ChildProcess): Status {
-  const status: Status = { pid: undefined, exitCode: undefined, cpuSeconds: 0 };
+  const status: Status = { pid: undefined, onPid: () => {}, exitCode: undefined, cpuSeconds: 0 };
   let text = "";
   (child.stdio[STATUS_FD] as Readable).on("data", (chunk: Buffer) => {
     text += chunk.toString("latin1");
     status.pid ??= numberAfter(text, "child-pid");
+    if (status.pid !== undefined) status.onPid();
     status.exitCode = numberAfter(text, "exit-code");
     if (status.exitCode !== undefined) status.cpuSeconds = readStat(child.pid!)?.childrenCpuSeconds ?? 0;
   });

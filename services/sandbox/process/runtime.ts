@@ -36,6 +36,7 @@ import {
   writeOwner,
 } from "./label.ts";
 import { findSystem, type SystemOptions } from "./system.ts";
+import { inhabitantsOf } from "./watch.ts";
 
 const run = promisify(execFile);
 
@@ -126,6 +127,8 @@ class ProcessRuntime implements SandboxRuntime {
     for (const name of listFolder(this.options.root)) {
       const folder = `${this.options.root}/${name}`;
       if (!isAbandoned(name) && !this.isPastUse(folder, name, filter)) continue;
+      // An owner killed at the moment it started a command may leave that command.
+      for (const pid of inhabitantsOf(name)) killIfAlive(pid);
       await this.remove(folder);
       removed++;
     }
@@ -170,6 +173,14 @@ class ProcessRuntime implements SandboxRuntime {
       await run("chmod", ["-R", "u+rwX", old]).catch(() => {});
       await run("rm", ["-rf", "--", old]);
     }
+  }
+}
+
+function killIfAlive(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }
 

@@ -30,6 +30,13 @@ export function useOfTree(pid: number, enough: number): TreeUse {
   return { processes, memoryBytes, cpuSeconds };
 }
 
+/** Pids of the processes that live in the sandbox of that name, whoever started them. */
+export function inhabitantsOf(name: string): number[] {
+  return list("/proc")
+    .filter((pid) => /^\d+$/.test(pid) && read(`/proc/${pid}/mountinfo`)?.includes(`${name}/tree `))
+    .map(Number);
+}
+
 export interface ProcessStat {
   readonly parent: number;
   readonly threads: number;

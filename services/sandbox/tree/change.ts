@@ -82,10 +82,20 @@ export function applyChanges(root: string, changes: readonly FileChange[]): void
   }
 }
 
-/** The manifest after the changes, computed without touching a disk. */
+/**
+ * The manifest after the changes, computed without touching a disk. Throws SandboxError `path` where `applyChanges` would:
+ * for a path outside the tree, a deletion that names a folder, a file below a file or link, a file in the place of a folder.
+ */
 export function applyToManifest(manifest: Manifest, changes: readonly FileChange[]): Manifest {
   const next = new Map(manifest);
-  for (const change of changes) if (change.kind === "delete") next.delete(change.path);
+  for (const { path } of changes) checkPath(path);
+  const before = foldersOf(manifest);
+  for (const { kind, path } of changes) {
+    if (kind !== "delete") continue;
+    if (before.has(path))
+      throw new SandboxError("path", `a deletion names a folder, not a file: ${JSON.stringify(path)}`);
+    next.delete(path);
+  }
   for (const change of changes) {
     if (change.kind === "symlink") next.set(change.path, { type: "symlink", target: change.target });
     if (change.kind !== "write") continue;
@@ -97,7 +107,18 @@ export function applyToManifest(manifest: Manifest, changes: readonly FileChange
       bytes: content.length,
     });
   }
+  const after = foldersOf(next);
+  for (const { path } of changes)
+    if (next.has(path) && (after.has(path) || foldersAbove(path).some((folder) => next.has(folder))))
+      throw new SandboxError("path", `a file and a folder would share a place: ${JSON.stringify(path)}`);
   return next;
+}
+
+const foldersOf = (manifest: Manifest): Set<string> => new Set([...manifest.keys()].flatMap(foldersAbove));
+
+function foldersAbove(path: string): string[] {
+  const parts = path.split("/");
+  return parts.slice(1).map((_, depth) => parts.slice(0, depth + 1).join("/"));
 }
 
 /** Removes a file and the folders it leaves empty, as a change of files alone would. */
