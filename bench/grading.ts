@@ -114,14 +114,14 @@ type Run = Pick<TestRunResult, "report" | "exitCodes" | "ended" | "outOfMemory" 
 type Tested = Pick<PreparedEnvironment, "baseline">;
 
 /**
- * Null when no task could get two different verdicts from the two runs. Runs that a limit ended agree when the same rule says so: how far
- * they had come is decided by chance and by no verdict.
+ * Null when no task could get two different outcomes from the two runs. Runs that a limit ended fail every task alike: how far they had
+ * come, and which limit a runaway met first, is decided by chance and by no verdict.
  */
 export function differenceOf(environment: Tested, warm: Run, cold: Run): string | null {
   if (warm.treeHash !== cold.treeHash) return "the trees are not the same";
+  if (!warm.ended && !cold.ended) return null;
   const rules = [verdictOf(environment, warm), verdictOf(environment, cold)];
   if (rules[0] !== rules[1]) return `warm says ${rules[0]}, cold says ${rules[1]}`;
-  if (!cold.ended) return null;
   if (canonicalJson(warm.report) !== canonicalJson(cold.report)) return "the tests have not the same status";
   return canonicalJson(warm.exitCodes) === canonicalJson(cold.exitCodes)
     ? null

@@ -102,4 +102,9 @@ for (const [signal, number] of [
 ] as const)
   process.once(signal, () => void cleanUp().finally(() => process.exit(128 + number)));
 
+process.once("uncaughtException", (error) => {
+  console.error(error);
+  void cleanUp().finally(() => process.exit(1));
+});
+
 process.exitCode = await main(process.argv.slice(2));

@@ -111,9 +111,14 @@ describe("agreement of two test runs", () => {
     );
   });
 
-  it("does not ask how far a run had come that a limit ended", () => {
+  it("does not ask which limit ended a run, nor how far it had come", () => {
     const stopped = { ...run, ended: false, stoppedBy: "cpu" } as const;
-    const sooner = { ...stopped, report: { statuses: {}, complete: false } };
+    const sooner = {
+      ...stopped,
+      stoppedBy: "memory",
+      outOfMemory: true,
+      report: { statuses: {}, complete: false },
+    } as const;
     expect(gradedApart(environment, stopped, sooner)).toBe(null);
   });
 });
