@@ -35,6 +35,11 @@ const EXIT = Symbol("exit");
 const environment = { ...process.env };
 const listenersAtStart = new Map(process.eventNames().map((name) => [name, new Set(listenersOf(name))]));
 
+/** Tests that hide `Buffer` for a while put back its value, but not the accessor it is. */
+const { Buffer } = globalThis;
+const bufferAccessor = Object.getOwnPropertyDescriptor(globalThis, "Buffer");
+const { defineProperty } = Reflect;
+
 let nonce = "";
 let queue = [];
 let cpuAtStart;
@@ -109,6 +114,7 @@ function endFile() {
 }
 
 function resetProcess() {
+  if (globalThis.Buffer === Buffer) defineProperty(globalThis, "Buffer", bufferAccessor);
   for (const name of process.eventNames()) {
     const kept = listenersAtStart.get(name);
     for (const listener of listenersOf(name))

@@ -193,7 +193,13 @@ const signalNames = new Map(Object.entries(constants.signals).map(([name, number
  * a child that does not yet die with its parent: the next look tries again.
  */
 function killTree(child: ChildProcess, pid: number | undefined): void {
-  if (pid !== undefined && readStat(pid)?.parent === child.pid) process.kill(pid, "SIGKILL");
+  if (pid === undefined || readStat(pid)?.parent !== child.pid) return;
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    // It ended between the look and the signal.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 interface Status {
