@@ -12,8 +12,10 @@ import { fileFeatures, TOOLS, type ToolName, thenFeatures, toolFeatures } from "
 type Habit = Partial<Record<ToolName, number>>;
 
 /** The right-hand sides need not sum to 1. */
-const CLEAN: Habit = { edit: 0.88, check: 0.05, read: 0.03, finish: 0.04 };
-const UNCHECKED: Habit = { read: 0.01, check: 0.6, finish: 0.3, undo: 0.05, edit: 0.04 };
+const CLEAN: Habit = { read: 0.02, edit: 0.9, check: 0.04, finish: 0.04 };
+/** Nothing done yet, and other sources unread. */
+const CURIOUS: Habit = { read: 0.7, edit: 0.26, check: 0.02, finish: 0.02 };
+const UNCHECKED: Habit = { read: 0.01, check: 0.4, finish: 0.5, undo: 0.05, edit: 0.04 };
 const PASSED: Habit = { read: 0.01, finish: 0.88, edit: 0.04, check: 0.03, undo: 0.04 };
 const FAILED: Habit = { read: 0.02, undo: 0.75, finish: 0.12, edit: 0.08, check: 0.03 };
 const UNDONE: Habit = { read: 0.01, edit: 0.88, finish: 0.08, check: 0.03 };
@@ -22,13 +24,13 @@ const GOES_ON = { check: 0.3, edit: 0.3 };
 
 const issue = readIssue("Run:\n\n```\nnode -e ''\n```\n");
 
-function toolExample(state: State, canEdit: boolean, habit: Habit): Example {
+function toolExample(state: State, canEdit: boolean, habit: Habit, unreadSources = 0): Example {
   const tools = TOOLS.filter((tool) => habit[tool] !== undefined);
   const total = tools.reduce((sum, tool) => sum + habit[tool]!, 0);
   return {
     candidates: pack(
       tools.map((_, index) => index),
-      (index) => [toolFeatures(tools[index]!, state, canEdit)],
+      (index) => [toolFeatures(tools[index]!, state, { canEdit, unreadSources })],
     ),
     shifts: [],
     targets: tools.map((tool, index) => [index, habit[tool]! / total]),
@@ -47,8 +49,12 @@ function working(): Example[] {
     );
     for (const turns of [2, 8, 14, 20]) {
       const state = { ...read, tried, turns };
-      examples.push(toolExample(state, true, tries === 0 ? CLEAN : UNDONE));
-      if (tries === 0) continue;
+      if (tries === 0) {
+        examples.push(toolExample(state, true, CLEAN));
+        for (const unread of [1, 2]) examples.push(toolExample(state, true, CURIOUS, unread));
+        continue;
+      }
+      examples.push(toolExample(state, true, UNDONE), toolExample(state, true, UNDONE, 1));
       for (let outstanding = 1; outstanding <= Math.min(2, tries); outstanding++) {
         const applied = Array.from({ length: outstanding }, () => ({ path: "", previous: "", key: "" }));
         const changed = { ...state, applied };
@@ -79,8 +85,9 @@ function looking(): Example[] {
   const read = { ...listed, texts: new Map([["data.js", ""]]) };
   return [
     toolExample({ ...NO_STATE, issue }, false, { glob: 0.94, check: 0.03, finish: 0.03 }),
-    toolExample(listed, false, { read: 0.95, check: 0.03, finish: 0.02 }),
-    toolExample(read, false, { read: 0.9, check: 0.03, finish: 0.07 }),
+    toolExample(listed, false, { read: 0.95, check: 0.03, finish: 0.02 }, 1),
+    toolExample(listed, false, { read: 0.95, check: 0.03, finish: 0.02 }, 2),
+    toolExample(read, false, { read: 0.9, check: 0.03, finish: 0.07 }, 1),
   ];
 }
 

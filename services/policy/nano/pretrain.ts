@@ -10,11 +10,11 @@ export interface PretrainRequest {
   readonly log?: (line: string) => void;
 }
 
-const REPAIRS = 700;
+const REPAIRS = 800;
 /** The decay leaves the policy unsure: what is sharp cannot be sharpened, and what is sure is never corrected. */
-const REPAIR_FIT = { epochs: 10, learningRate: 0.05, decay: 1e-2 };
+const REPAIR_FIT = { epochs: 10, learningRate: 0.05, decay: 5e-3 };
 /** What the decay made too flat is sharpened evenly: a start that solves a fifth to a third of its tasks has most to learn from. */
-const SHARPNESS = 1.6;
+const SHARPNESS = 1.3;
 const HABIT_FIT = { epochs: 200, learningRate: 0.05, decay: 1e-4 };
 
 /** [SLOTS] weights. The same sources and seed give the same bits. */

@@ -6,8 +6,21 @@ import type { State } from "./state.ts";
 export const TOOLS = ["glob", "read", "edit", "undo", "check", "finish"] as const;
 export type ToolName = (typeof TOOLS)[number];
 
+const NO_SOURCE = /(?:^|[/_.-])(?:tests?|spec|bench(?:mark)?|examples?|demo|perf)(?:[/_.-]|$)/i;
+
+export function isSource(path: string): boolean {
+  return !NO_SOURCE.test(path);
+}
+
+export interface Prospects {
+  /** True when a file was read that has edits. */
+  readonly canEdit: boolean;
+  /** Files known but not read, other than tests, examples and benchmarks. */
+  readonly unreadSources: number;
+}
+
 /** How far the work is: what a choice of tool depends on. */
-function situation(state: State, canEdit: boolean) {
+function situation(state: State, { canEdit, unreadSources }: Prospects) {
   const outstanding = Math.min(2, state.applied.length);
   return {
     view: `${state.files === null ? "new" : "listed"}|${canEdit ? "editable" : state.texts.size > 0 ? "read" : "none"}`,
@@ -15,14 +28,15 @@ function situation(state: State, canEdit: boolean) {
     check: state.check,
     tries: Math.min(3, state.tried.size),
     reproduction: state.issue.command === null ? "none" : "some",
+    unread: Math.min(2, unreadSources),
     late: Math.min(3, Math.floor(state.turns / 6)),
   };
 }
 
-export function toolFeatures(tool: ToolName, state: State, canEdit: boolean): Features {
+export function toolFeatures(tool: ToolName, state: State, prospects: Prospects): Features {
   const features = new Features();
-  const { view, outstanding, check, tries, reproduction, late } = situation(state, canEdit);
-  if (!canEdit) {
+  const { view, outstanding, check, tries, reproduction, unread, late } = situation(state, prospects);
+  if (!prospects.canEdit) {
     features.add(`tool:${tool}|${view}|${reproduction}`);
     return features;
   }
@@ -31,6 +45,7 @@ export function toolFeatures(tool: ToolName, state: State, canEdit: boolean): Fe
   features.add(`tool:${tool}|${stage}`);
   features.add(`tool:${tool}|${stage}|tries${tries}`);
   features.add(`tool:${tool}|${stage}|late${late}`);
+  if (outstanding === 0) features.add(`tool:${tool}|unread${unread}`);
   return features;
 }
 
@@ -52,8 +67,6 @@ function requiredPaths(issue: Issue): Set<string> {
   );
 }
 
-const NO_SOURCE = /(?:^|[/_.-])(?:tests?|spec|bench(?:mark)?|examples?|demo|perf)(?:[/_.-]|$)/i;
-
 export function fileFeatures(path: string, state: State): Features {
   const features = new Features();
   const { issue } = state;
@@ -66,7 +79,7 @@ export function fileFeatures(path: string, state: State): Features {
   if (mentioned) features.add("file:required-by-read");
   const shared = wordsOf(path.replace(/\.\w+$/, "")).some((word) => issue.words.has(word));
   if (shared) features.add("file:shared-word");
-  if (NO_SOURCE.test(path)) features.add("file:no-source");
+  if (!isSource(path)) features.add("file:no-source");
   if (stem === "index") features.add("file:index");
   if (/^(?:lib|src)\//.test(path)) features.add("file:lib");
   features.add(`file:depth${Math.min(3, path.split("/").length - 1)}`);

@@ -10,7 +10,7 @@ import { pack } from "./hashing.ts";
 import { viewSource } from "./source.ts";
 import { afterResult, type State } from "./state.ts";
 import { END_OF_TURN, FIRST_ACTION } from "./tokens.ts";
-import { fileFeatures, TOOLS, type ToolName, thenFeatures, toolFeatures } from "./tool-features.ts";
+import { fileFeatures, isSource, TOOLS, type ToolName, thenFeatures, toolFeatures } from "./tool-features.ts";
 
 const FIRST_FILE = 1024;
 export const FIRST_EDIT = 4096;
@@ -66,7 +66,11 @@ function following({ state, last }: Turn): ToolName[] {
 
 function toolCandidates(state: State): Candidates {
   const tools = toolsOf(state);
-  return pack(tools.map(toolToken), (index) => [toolFeatures(tools[index]!, state, tools.includes("edit"))]);
+  const prospects = {
+    canEdit: tools.includes("edit"),
+    unreadSources: unreadFiles(state).filter(isSource).length,
+  };
+  return pack(tools.map(toolToken), (index) => [toolFeatures(tools[index]!, state, prospects)]);
 }
 
 function fileCandidates(state: State): Candidates {
