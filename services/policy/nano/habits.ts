@@ -20,7 +20,7 @@ const PASSED: Habit = { read: 0.01, finish: 0.88, edit: 0.04, check: 0.03, undo:
 const FAILED: Habit = { read: 0.02, undo: 0.75, finish: 0.12, edit: 0.08, check: 0.03 };
 const UNDONE: Habit = { read: 0.01, edit: 0.88, finish: 0.08, check: 0.03 };
 /** Chance that a call is followed by another in the same turn. */
-const GOES_ON = { check: 0.3, edit: 0.3 };
+const GOES_ON = { check: 0.45, edit: 0.45 };
 
 const issue = readIssue("Run:\n\n```\nnode -e ''\n```\n");
 
