@@ -118,6 +118,9 @@ export class Reproducer {
     const actual = await run(candidate.base);
     if (actual === null || actual === expected)
       return { none: `alone, the call shows nothing wrong on the base tree: ${command}` };
+    // A statement must read the same whenever it is written.
+    if ((await run(candidate.base)) !== actual)
+      return { none: `the call prints something else each time on the base tree: ${command}` };
     return { reproduction: { code, command, actual, expected, assertion: choice[0]!.assertion } };
   }
 }

@@ -148,6 +148,12 @@ export function sandboxContract(name: string, makeRuntime: (folder: string) => S
           expect((await bash(sandbox, "true")).exitCode).toBe(0);
         }));
 
+      it("draw the same random numbers in every process of Node", () =>
+        within(async (sandbox) => {
+          const draw = async () => text((await sandbox.exec(["node", "-p", "Math.random()"], LIMITS)).stdout);
+          expect(await draw()).toBe(await draw());
+        }));
+
       it("lose no output of a Node program that ends by an exception", () =>
         within(async (sandbox) => {
           const code = "for (let i = 0; i < 30000; i++) console.log('0123456789'); throw new Error('end')";

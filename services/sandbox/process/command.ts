@@ -10,7 +10,7 @@ const UID = "1000";
 const NODE_PATH = "/usr/local/bin/node";
 
 /** A script every Node program inside loads first; see system.ts. */
-export const BLOCKING_OUTPUT_PATH = "/usr/local/bin/.blocking-output.cjs";
+export const REPEATABLE_PATH = "/usr/local/bin/.repeatable.cjs";
 
 /** Folders of the host's /usr that hold other people's sources, packages among them; seen empty inside. */
 export const MASKED = [
@@ -55,7 +55,7 @@ const BASE_ENV = {
   LANG: "C.UTF-8",
   TZ: "UTC",
   TERM: "dumb",
-  NODE_OPTIONS: `--require=${BLOCKING_OUTPUT_PATH}`,
+  NODE_OPTIONS: `--require=${REPEATABLE_PATH}`,
 } as const;
 
 export const commandEnv = (spec: Pick<SandboxSpec, "env">): Record<string, string> => ({

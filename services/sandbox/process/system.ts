@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { SandboxError } from "../runtime.ts";
 import { sha256 } from "../tree/manifest.ts";
-import { BLOCKING_OUTPUT_PATH, MASKED, type System } from "./command.ts";
+import { MASKED, REPEATABLE_PATH, type System } from "./command.ts";
 import { ownerName } from "./label.ts";
 
 export interface SystemOptions {
@@ -35,10 +35,12 @@ const ETC: Readonly<Record<string, string>> = {
 };
 
 /**
- * Node writes to a pipe without waiting, and loses what is unwritten when it ends by an exception: what a command prints
- * would depend on how fast it is read. Loaded before every Node program inside, this makes it wait.
+ * Loaded before every Node program inside, so that what a command prints is the same each time. Node writes to a pipe without
+ * waiting, and loses what is unwritten when it ends by an exception: this makes it wait. Random numbers start from one seed in
+ * every process, else what an agent sees of them (a random token in an error, say) could not be seen again.
  */
-const BLOCKING_OUTPUT = `"use strict";
+const REPEATABLE = `"use strict";
+require("node:v8").setFlagsFromString("--random-seed=20260907");
 for (const name of ["stdout", "stderr"]) {
   const original = Object.getOwnPropertyDescriptor(process, name);
   const get = () => {
@@ -89,13 +91,13 @@ function findOnPath(name: string): string | undefined {
 
 /** Made once per content and shared by every process that uses the same root. */
 function makeSkeleton(root: string): string {
-  const folder = `${root}/.system-${sha256(JSON.stringify([ETC, ETC_COPIED, BLOCKING_OUTPUT])).slice(0, 12)}`;
+  const folder = `${root}/.system-${sha256(JSON.stringify([ETC, ETC_COPIED, REPEATABLE])).slice(0, 12)}`;
   if (existsSync(folder)) return folder;
   mkdirSync(root, { recursive: true, mode: 0o700 });
   const staging = `${root}/${ownerName("new")}`;
   for (const name of ["etc", "empty", "local/bin"]) mkdirSync(`${staging}/${name}`, { recursive: true });
   writeFileSync(`${staging}/local/bin/node`, "");
-  writeFileSync(`${staging}${BLOCKING_OUTPUT_PATH.replace("/usr", "")}`, BLOCKING_OUTPUT);
+  writeFileSync(`${staging}${REPEATABLE_PATH.replace("/usr", "")}`, REPEATABLE);
   for (const [name, text] of Object.entries(ETC)) writeFileSync(`${staging}/etc/${name}`, text);
   for (const name of ETC_COPIED)
     if (existsSync(`/etc/${name}`))
