@@ -3,6 +3,7 @@ import { ApplicationFailure, CancelledFailure } from "@temporalio/activity";
 import { errorKind } from "../core/errors.ts";
 import { random } from "../core/random.ts";
 import { isTruncated, type Trajectory } from "../core/trajectory.ts";
+import { limitsOf } from "../services/grading/index.ts";
 import { HARNESS_VERSION, runRollout } from "../services/harness/index.ts";
 import type { Sandbox } from "../services/sandbox/runtime.ts";
 import {
@@ -68,6 +69,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         template: services.policy.template(group.policyServer),
         ledger: { append: (turn) => appendTurn(services.db, attempt.fence, turn) },
         ...(group.sandbox.reuseCommands ? { commandCache: services.commandCache(environment.key) } : {}),
+        commandCpuSeconds: limitsOf(environment).cpuSeconds,
         onTurn: (turn) => beat({ turn }),
         signal,
       });

@@ -60,6 +60,7 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
   const context: ToolContext = {
     sandbox,
     ...(signal ? { signal } : {}),
+    ...(request.commandCpuSeconds === undefined ? {} : { commandCpuSeconds: request.commandCpuSeconds }),
     ...(request.commandCache ? { reuse: commandReuse(sandbox, request.commandCache, tree) } : {}),
   };
   let treeHash = await toolTime.time(tree.hash);

@@ -34,6 +34,11 @@ export interface RolloutRequest {
   readonly ledger: Ledger;
   /** Bash results by (tree, command) where given; see `sandbox.reuseCommands`. */
   readonly commandCache?: CommandCache;
+  /**
+   * CPU seconds a command may use. Unlike its wall limit, which a busy machine reaches sooner, this ends a command that never ends at the
+   * same point each time.
+   */
+  readonly commandCpuSeconds?: number;
   readonly onTurn?: (turn: number) => void;
   readonly signal?: AbortSignal;
 }

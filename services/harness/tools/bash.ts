@@ -43,6 +43,8 @@ function oneDecimal(seconds: number): string {
 
 /** Python's return code: a signal's number is negative. */
 function returnCode(result: ExecResult): number {
+  // The kernel or the sandbox's own watch ends it, whichever looks first: the same end to whoever reads of it.
+  if (result.cpuExceeded) return -constants.signals.SIGXCPU;
   if (result.exitCode !== null) return result.exitCode;
   const signals: Readonly<Record<string, number>> = constants.signals;
   return -(signals[result.signal ?? "SIGKILL"] ?? constants.signals.SIGKILL);
@@ -68,7 +70,7 @@ export const bash: Tool = {
     },
     ["command"],
   ),
-  async run({ sandbox, signal, reuse }, args) {
+  async run({ sandbox, signal, reuse, commandCpuSeconds }, args) {
     const command = checkedCommand(args);
     const seconds = timeoutSeconds(args);
     // A command holds no zero byte, so the key is unambiguous.
@@ -78,6 +80,7 @@ export const bash: Tool = {
     const result = await sandbox.exec(["/bin/bash", "-lc", command], {
       timeoutSeconds: seconds,
       outputBytes: MAX_BYTES,
+      ...(commandCpuSeconds === undefined ? {} : { cpuSeconds: commandCpuSeconds }),
       ...(signal ? { signal } : {}),
     });
     const stdout = decodeText(result.stdout);
@@ -91,8 +94,9 @@ export const bash: Tool = {
       `Exit code: ${returnCode(result)}\nSTDOUT:\n${universalNewlines(stdout)}\nSTDERR:\n${universalNewlines(stderr)}`,
       MAX_CHARS,
     );
-    // What was killed, by a limit or otherwise, may get further another time.
-    if (result.exitCode !== null && !signal?.aborted) await reuse?.remember(key, text);
+    // What was killed may get further another time, unless it had all the CPU time it may have.
+    if ((result.exitCode !== null || result.cpuExceeded) && !signal?.aborted)
+      await reuse?.remember(key, text);
     return text;
   },
 };

@@ -15,6 +15,8 @@ export interface ToolContext {
   readonly sandbox: Sandbox;
   readonly signal?: AbortSignal;
   readonly reuse?: CommandReuse;
+  /** CPU seconds a command may use, all its processes together; none when absent. */
+  readonly commandCpuSeconds?: number;
 }
 
 export interface Tool {

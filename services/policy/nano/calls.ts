@@ -9,8 +9,8 @@ export interface Call {
 /** Below node_modules there is nothing to repair; patterns have no other way to leave a folder out. */
 const PATTERNS = ["*.js", "[!n]*/**/*.js"];
 
-/** Seconds. A reproduction takes a fraction of one; what has not ended by then will not end. */
-const CHECK_SECONDS = 5;
+/** Seconds. A reproduction takes a fraction of one, also on a very busy machine; what has not ended by then will not end. */
+const CHECK_SECONDS = 30;
 
 function call(name: string, args: Readonly<Record<string, unknown>>): Call {
   return { name, arguments: JSON.stringify(args) };
