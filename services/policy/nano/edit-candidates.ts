@@ -24,7 +24,7 @@ interface Fixed {
 }
 
 /** An entry takes about half a megabyte for a file of 150 lines. */
-const CACHE_ENTRIES = 64;
+const CACHE_ENTRIES = 48;
 const cache = new Map<string, Fixed>();
 const ids = new WeakMap<object, number>();
 let lastId = 0;

@@ -217,7 +217,7 @@ export class SourceView {
   }
 }
 
-const CACHE_ENTRIES = 192;
+const CACHE_ENTRIES = 96;
 const cache = new Map<string, SourceView>();
 
 /** The same text gives the same object while it is cached. */
