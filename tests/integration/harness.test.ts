@@ -152,6 +152,31 @@ describe("a rollout in the real sandbox", () => {
     expect(await run(cache)).toEqual(plain);
   });
 
+  it("ends a command that never ends by its CPU time, says so the same way each time, and need not run it again", async () => {
+    const cache = createCommandCache();
+    const forever = bash("node -e 'console.log(1); for (;;);'");
+    const run = (commandCache?: ReturnType<typeof createCommandCache>) =>
+      withSandbox("small", async (sandbox) => {
+        const more = { commandCpuSeconds: 1, ...(commandCache ? { commandCache } : {}) };
+        const { trajectory, toolSeconds } = await rolloutOf([forever, forever, "done"], sandbox, more);
+        return { results: trajectory.turns.flatMap((turn) => turn.results), toolSeconds };
+      });
+    const text = "Exit code: -24\nSTDOUT:\n1\n\nSTDERR:\n";
+    expect((await run()).results).toEqual([text, text]);
+    const hash = expect.stringMatching(/^[0-9a-f]{64}$/);
+    const asked: unknown[] = [];
+    const watched = {
+      get: (tree: string, key: string) => {
+        asked.push(tree);
+        return cache.get(tree, key);
+      },
+      set: cache.set,
+    };
+    expect((await run(watched)).results).toEqual([text, text]);
+    expect(asked).toEqual([hash, hash]);
+    expect(cache.get(asked[0] as string, "120\0node -e 'console.log(1); for (;;);'")).toBe(text);
+  });
+
   it("throws when the sandbox is destroyed under it: no sample", () =>
     withSandbox("small", async (sandbox) => {
       const running = rolloutOf([bash("sleep 20"), "done"], sandbox, {

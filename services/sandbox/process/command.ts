@@ -99,7 +99,10 @@ export function bwrapArguments(
   ];
 }
 
-/** `exit $?` keeps the shell from replacing itself by the command, which would make the command process 1. */
+/**
+ * `exit $?` keeps the shell from replacing itself by the command, which would make the command process 1. The shell's own stderr leads
+ * nowhere: it would tell of a command that a signal ended (`Terminated`), in the middle of what that command printed.
+ */
 function limitScript(sandbox: SandboxLimits, cpuSeconds: number | null): string {
   const megabyte = 1024 * 1024;
   return [
@@ -107,7 +110,8 @@ function limitScript(sandbox: SandboxLimits, cpuSeconds: number | null): string 
     `ulimit -d ${(sandbox.memoryMb + DATA_SLACK_MB) * 1024}`,
     `ulimit -f ${(sandbox.diskMb * megabyte) / 512}`,
     ...(cpuSeconds === null ? [] : cpuLimits(cpuSeconds)),
-    '"$@"',
+    "exec 9>&2 2>/dev/null",
+    '( exec "$@" 2>&9 9>&- )',
     "exit $?",
   ].join("\n");
 }
