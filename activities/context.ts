@@ -38,6 +38,13 @@ const FINAL_KINDS = new Set([
   "tests-fail",
   "unstable",
   "source-copy",
+  "batch",
+  "diverged",
+  "format",
+  "row",
+  "truncated",
+  "version",
+  "not-finite",
 ]);
 
 /** The failure Temporal sees: `BadInput` is never retried; anything else is, by the activity's own policy. */
