@@ -3,6 +3,7 @@ import { ApplicationFailure, CancelledFailure } from "@temporalio/activity";
 import { errorKind } from "../core/errors.ts";
 import { random } from "../core/random.ts";
 import { isTruncated, type Trajectory } from "../core/trajectory.ts";
+import { modulesMount } from "../services/environments/index.ts";
 import { limitsOf } from "../services/grading/index.ts";
 import { HARNESS_VERSION, runRollout } from "../services/harness/index.ts";
 import type { Sandbox } from "../services/sandbox/runtime.ts";
@@ -46,7 +47,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         {
           root: environment.root,
           overlay: agentOverlay(task),
-          mounts: [{ source: environment.modules, target: "/repo/node_modules" }],
+          mounts: [modulesMount(environment)],
           limits: { memoryMb: group.sandbox.memoryMb, processes: group.sandbox.processes, diskMb: DISK_MB },
           env: {},
         },

@@ -1,4 +1,4 @@
-/** Loads what an activity's references name: tasks and candidates, kept in memory while they are in use. */
+/** Tasks by their ids, kept in memory once loaded, and the tree that an agent gets of one. */
 import type { ArtifactRef } from "../core/artifact.ts";
 import type { FileChange, Task } from "../core/task.ts";
 import { getJson, getTask } from "../services/store/index.ts";

@@ -9,7 +9,7 @@ import {
   type PolicyClient,
   publishPolicy,
 } from "../services/policy/index.ts";
-import { createLocalArtifacts, type Db, openDatabase, recordedArtifacts } from "../services/store/index.ts";
+import { createLocalArtifacts, openDatabase, recordedArtifacts } from "../services/store/index.ts";
 
 /** Ends the process with one line when a variable that the supervisor sets is missing. */
 export function required(name: string): string {
@@ -92,10 +92,6 @@ export async function runWorker(
   } finally {
     for (const step of close) await step();
     await context.connection.close();
-    await closeDatabase(context.services.db);
+    await context.services.db.destroy();
   }
-}
-
-async function closeDatabase(db: Db): Promise<void> {
-  await db.destroy();
 }

@@ -1,4 +1,4 @@
-/** Slots of each worker process. Queue names and timeouts are in `workflows/config.ts`, where workflows can see them. */
+/** Slots of each worker process. Queue names are in `workflows/queues.ts`, timeouts in `workflows/config.ts`. */
 import { availableParallelism } from "node:os";
 
 /** Rollouts, gradings and validations at once on one sandbox host; each keeps about one core busy with short commands. */
@@ -12,6 +12,3 @@ export const RECORD_SLOTS = 8;
 
 /** Workflows kept in memory by the orchestrator: more than run at once on a laptop, few enough to stay small. */
 export const CACHED_WORKFLOWS = 100;
-
-/** Limits of the sandboxes that validate candidates; a package's tests need far less. */
-export const VALIDATION_LIMITS = { memoryMb: 512, processes: 64, diskMb: 64 } as const;

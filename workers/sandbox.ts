@@ -7,8 +7,8 @@ import { createProcessRuntime } from "../services/sandbox/index.ts";
 import { createSynthesis } from "../services/synthesis/index.ts";
 import { QUEUES } from "../workflows/queues.ts";
 import { openWorkerProcess, runWorker } from "./common.ts";
-import { SANDBOX_SLOTS, VALIDATION_LIMITS } from "./config.ts";
-import { environmentAccess } from "./environments.ts";
+import { SANDBOX_SLOTS } from "./config.ts";
+import { environmentAccess } from "./environment-access.ts";
 
 const commandCaches = new Map<string, CommandCache>();
 function commandCacheOf(environmentKey: string): CommandCache {
@@ -35,7 +35,6 @@ await runWorker(
         grading,
         sandboxRuntime: runtime,
         mode: "warm",
-        limits: VALIDATION_LIMITS,
       }),
       environments: environmentAccess(
         dataFolder,

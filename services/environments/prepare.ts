@@ -172,9 +172,3 @@ export async function prepareEnvironment(options: PrepareOptions): Promise<Prepa
 export async function loadEnvironment(dataFolder: string, key: string): Promise<PreparedEnvironment> {
   return toPrepared(await readRecord(dataFolder, key), environmentFolder(dataFolder, key));
 }
-
-/** Text of every file of the untouched tree, by its path. */
-export async function environmentFiles(prepared: PreparedEnvironment): Promise<ReadonlyMap<string, string>> {
-  const tree = await readTree(prepared.root);
-  return new Map([...tree].map(([path, content]) => [path, Buffer.from(content).toString("utf8")]));
-}

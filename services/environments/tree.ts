@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { lstat, mkdir, readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { EnvironmentError } from "./errors.ts";
+import type { PreparedEnvironment } from "./types.ts";
 
 /** Content by path, relative to the tree's root, with `/`. */
 export type Tree = ReadonlyMap<string, Uint8Array>;
@@ -50,4 +51,12 @@ export function hashTree(tree: Tree): string {
     hash.update(content);
   }
   return hash.digest("hex");
+}
+
+/** Text of every file of the untouched tree, by its path. */
+export async function environmentFiles({
+  root,
+}: Pick<PreparedEnvironment, "root">): Promise<ReadonlyMap<string, string>> {
+  const tree = await readTree(root);
+  return new Map([...tree].map(([path, content]) => [path, Buffer.from(content).toString("utf8")]));
 }

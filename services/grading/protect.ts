@@ -1,5 +1,6 @@
 /** Which paths of a tree belong to the grader, and how they are put back. Pure. */
 import type { FileChange } from "../../core/task.ts";
+import { modulesMount } from "../environments/index.ts";
 import type { CatalogueEntry } from "../environments/types.ts";
 import type { SandboxSpec } from "../sandbox/index.ts";
 
@@ -41,7 +42,7 @@ export function mountsOf(environment: {
   readonly entry: Pick<CatalogueEntry, "sources" | "tests">;
 }): SandboxSpec["mounts"] {
   return [
-    { source: environment.modules, target: `/repo/${MODULES}` },
+    modulesMount(environment),
     ...testMounts(environment.entry).map((path) => ({
       source: `${environment.root}/${path}`,
       target: `/repo/${path}`,

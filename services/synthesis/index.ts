@@ -1,12 +1,10 @@
 /** Public surface of task synthesis. */
 import { type GradingService, TEST_LIMITS } from "../grading/index.ts";
-import type { SandboxLimits, SandboxRuntime } from "../sandbox/runtime.ts";
-import { findLeaks } from "./leaks.ts";
+import type { SandboxRuntime } from "../sandbox/runtime.ts";
 import { combinationGenerator, mutationGenerator } from "./mutation.ts";
 import { removalGenerator } from "./removal.ts";
 import { Reproducer } from "./reproduce.ts";
 import { indexSites, type SiteIndex } from "./sites.ts";
-import { writeStatement } from "./statement.ts";
 import type { SynthesisService, TaskGenerator } from "./types.ts";
 import { validateCandidate } from "./validate.ts";
 
@@ -21,8 +19,6 @@ export interface SynthesisParts {
   readonly sandboxRuntime: SandboxRuntime;
   /** How validation runs tests; grading's two modes agree, warm is several times cheaper. */
   readonly mode: "cold" | "warm";
-  /** Of the sandboxes that reproductions run in; default those of test runs. */
-  readonly limits?: SandboxLimits;
 }
 
 export function createSynthesis(parts: SynthesisParts): SynthesisService {
@@ -38,13 +34,11 @@ export function createSynthesis(parts: SynthesisParts): SynthesisService {
     removal: removalGenerator(indexOf),
   };
   const { grading, sandboxRuntime, mode } = parts;
-  const reproducer = new Reproducer({ runtime: sandboxRuntime, limits: parts.limits ?? TEST_LIMITS });
+  const reproducer = new Reproducer({ runtime: sandboxRuntime, limits: TEST_LIMITS });
   return {
     generate: (environment, generator, brief, random) =>
       generators[generator].generate(environment, brief, random),
     validate: (environment, candidate, options) =>
       validateCandidate({ grading, reproducer, mode }, environment, candidate, options),
-    writeStatement,
-    findLeaks,
   };
 }

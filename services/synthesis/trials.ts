@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type { FileChange } from "../../core/task.ts";
+import { modulesMount } from "../environments/index.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { parseTap } from "../grading/index.ts";
 import type { ExecResult, Sandbox, SandboxLimits, SandboxRuntime } from "../sandbox/runtime.ts";
@@ -46,7 +47,7 @@ async function inSandbox<T>(
     {
       root: environment.root,
       overlay,
-      mounts: [{ source: environment.modules, target: "/repo/node_modules" }, ...mounts],
+      mounts: [modulesMount(environment), ...mounts],
       limits,
       env: {},
     },

@@ -1,13 +1,6 @@
 /** Task synthesis: generators make candidates, gates validate them, the statement writer words them. */
 import type { RandomStream } from "../../core/random.ts";
-import type {
-  FileChange,
-  GeneratorName,
-  Statement,
-  StatementLevel,
-  Task,
-  TaskType,
-} from "../../core/task.ts";
+import type { FileChange, GeneratorName, Task, TaskType } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 
 /** What a generator proposes; nothing about it has been run. */
@@ -68,8 +61,6 @@ export interface ValidationResult {
 export interface ValidateOptions {
   /** Runs of the base tree that must agree, the first included. */
   readonly stabilityRuns: number;
-  /** Default true. A task without a reproduction has statements of level 0 only. */
-  readonly requireReproduction?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -86,10 +77,6 @@ export interface SynthesisService {
     candidate: Candidate,
     options: ValidateOptions,
   ): Promise<ValidationResult>;
-  /** Pure: same task and level, same text. Level 0 never quotes the reproduction. */
-  writeStatement(task: Task, level: StatementLevel): Statement;
-  /** Empty when nothing leaks at that level. */
-  findLeaks(task: Task, statement: Statement): readonly string[];
 }
 
 export type SynthesisErrorKind = "infrastructure" | "cancelled";

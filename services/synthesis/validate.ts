@@ -200,9 +200,9 @@ class Validation {
   }
 
   private async reproduction(task: Task): Promise<Task> {
-    const { environment, candidate, options } = this;
+    const { environment, candidate } = this;
     const { failToPass, hiddenFiles } = task;
-    const { signal } = options;
+    const { signal } = this.options;
     const found = await this.parts.reproducer.find({
       environment,
       candidate,
@@ -210,11 +210,7 @@ class Validation {
       hiddenFiles,
       signal,
     });
-    if ("none" in found) {
-      if (options.requireReproduction !== false) throw new GateFailed("reproduction", found.none);
-      this.pass("reproduction", `not required; ${found.none}`);
-      return task;
-    }
+    if ("none" in found) throw new GateFailed("reproduction", found.none);
     this.pass("reproduction", found.reproduction.command);
     return { ...task, facts: { ...task.facts, reproduction: found.reproduction } };
   }

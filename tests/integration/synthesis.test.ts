@@ -7,11 +7,20 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { random } from "../../core/random.ts";
 import type { FileChange, GeneratorName, Task } from "../../core/task.ts";
-import { type PreparedEnvironment, prepareEnvironment } from "../../services/environments/index.ts";
+import {
+  modulesMount,
+  type PreparedEnvironment,
+  prepareEnvironment,
+} from "../../services/environments/index.ts";
 import { createGrading, type GradingService, TEST_LIMITS } from "../../services/grading/index.ts";
 import { createProcessRuntime, type SandboxRuntime } from "../../services/sandbox/index.ts";
 import { composeChanges, writeText } from "../../services/synthesis/changes.ts";
-import { type Candidate, createSynthesis, type SynthesisService } from "../../services/synthesis/index.ts";
+import {
+  type Candidate,
+  createSynthesis,
+  type SynthesisService,
+  writeStatement,
+} from "../../services/synthesis/index.ts";
 
 const OPTIONS = { stabilityRuns: 3 };
 let data: string;
@@ -91,7 +100,7 @@ async function print(task: Task, tree: readonly FileChange[]): Promise<string> {
     fence: "f",
     deadline: Date.now() + 60_000,
   };
-  const mounts = [{ source: environment.modules, target: "/repo/node_modules" }];
+  const mounts = [modulesMount(environment)];
   const hidden = task.hiddenFiles.map((path): FileChange => ({ kind: "delete", path }));
   const overlay = composeChanges(tree, hidden);
   const sandbox = await runtime.create(
@@ -116,7 +125,7 @@ describe.each(["mutation", "combination", "removal"] as const)("a %s task", (gen
     expect(actual).not.toBe(expected);
     expect(task.failToPass).toContain(assertion);
     expect(task.hiddenFiles).toContain(assertion.split(" > ")[0]);
-    expect(synthesis.writeStatement(task, 1).text).toContain(command);
+    expect(writeStatement(task, 1).text).toContain(command);
     const gold = { environment, task, change: task.gold, mode: "cold", reuse: false } as const;
     expect((await grading.grade(gold)).outcome).toBe("passed");
     expect((await grading.grade({ ...gold, change: [] })).outcome).toBe("failed");

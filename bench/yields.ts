@@ -1,17 +1,17 @@
 /**
  * Measures synthesis on real packages: what becomes of drawn candidates, by operator, and what a valid task costs.
  *
- *     node services/synthesis/yields.ts --candidates 100 --mode warm minimist shell-quote qs
+ *     node bench/yields.ts --candidates 100 --mode warm minimist shell-quote qs
  */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { random } from "../../core/random.ts";
-import type { GeneratorName } from "../../core/task.ts";
-import { prepareEnvironment } from "../environments/index.ts";
-import { createGrading } from "../grading/index.ts";
-import { createProcessRuntime } from "../sandbox/index.ts";
-import { candidateKey, createSynthesis, type GateName } from "./index.ts";
+import { random } from "../core/random.ts";
+import type { GeneratorName } from "../core/task.ts";
+import { prepareEnvironment } from "../services/environments/index.ts";
+import { createGrading } from "../services/grading/index.ts";
+import { createProcessRuntime } from "../services/sandbox/index.ts";
+import { candidateKey, createSynthesis, type GateName } from "../services/synthesis/index.ts";
 
 const OUTCOMES = [
   "valid",
