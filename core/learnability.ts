@@ -44,19 +44,3 @@ export function direction(decision: Decision): Direction {
   if (decision === "all-pass") return "too-easy";
   return decision === "all-fail" ? "too-hard" : decision;
 }
-
-/**
- * What the probe will come to whatever its remaining runs do, after `passes` of `runsDone` runs of `runs`; null while it
- * can still change. Early stopping by this changes no direction; it only leaves open whether a probe was extreme.
- */
-export function decided(
-  passes: number,
-  runsDone: number,
-  runs: number,
-  band: LearnabilityBand,
-): Direction | null {
-  const worst = direction(decide(passes, runs, band));
-  const best = direction(decide(passes + runs - runsDone, runs, band));
-  // Directions are ordered too-hard < admit < too-easy in the count of passes, so equal ends mean an equal middle.
-  return worst === best ? worst : null;
-}

@@ -81,7 +81,7 @@ export interface Statement {
   readonly hash: string;
 }
 
-/** The rule of grading that decided a verdict (tasks-and-grading: six steps, one rule for every format). */
+/** The rule of grading that decided a verdict (docs/grading.md). */
 export type VerdictRule =
   | "all-passed"
   | "patch-does-not-apply"

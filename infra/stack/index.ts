@@ -14,7 +14,7 @@ export {
   type StackState,
   type TemporalSettings,
 } from "./state.ts";
-export { type CpuShare, cpuBetween, type ProcessStatus, type StackStatus, stackStatus } from "./status.ts";
+export { type CpuShare, type ProcessStatus, type StackStatus, stackStatus } from "./status.ts";
 export { type StopResult, stopStack } from "./stop.ts";
 export {
   connectionOptions,

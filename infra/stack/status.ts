@@ -60,14 +60,6 @@ export function stackStatus(dataFolder: string): StackStatus {
   };
 }
 
-/** For the share of one run: the account at its end minus the one at its beginning. */
-export function cpuBetween(before: CpuShare, after: CpuShare): CpuShare {
-  return share(
-    after.totalSeconds - before.totalSeconds,
-    after.infrastructureSeconds - before.infrastructureSeconds,
-  );
-}
-
 export function cpuShare(processes: readonly Pick<ProcessStatus, "name" | "cpuSeconds">[]): CpuShare {
   let total = 0;
   let infrastructure = 0;

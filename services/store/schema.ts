@@ -122,7 +122,7 @@ export interface Database {
     created_at: Timestamp;
     updated_at: Timestamp;
   };
-  /** The live ledger: rows of running attempts only; sealed into an artifact and deleted at acceptance. */
+  /** The live ledger: rows of running attempts only, deleted when a rollout is accepted: its trajectory holds them too. */
   ledger: {
     rollout_key: string;
     fence: string;

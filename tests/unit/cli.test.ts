@@ -7,7 +7,7 @@ import { CommanderError } from "commander";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { describeError, UsageError } from "../../apps/cli/errors.ts";
-import { formatSeconds, formatTable, type Output, Progress } from "../../apps/cli/output.ts";
+import { formatSeconds, formatTable, type Output, ProgressLine } from "../../apps/cli/output.ts";
 import { StackError } from "../../infra/stack/errors.ts";
 import { packageRoot } from "../../infra/stack/paths.ts";
 
@@ -149,7 +149,7 @@ describe("formatSeconds", () => {
   });
 });
 
-describe("Progress", () => {
+describe("ProgressLine", () => {
   function collect(isTTY: boolean): { output: Output; text: () => string } {
     let text = "";
     return {
@@ -166,7 +166,7 @@ describe("Progress", () => {
 
   it("redraws its block in place on a terminal, no line wider than it", () => {
     const { output, text } = collect(true);
-    const progress = new Progress(output);
+    const progress = new ProgressLine(output);
     progress.draw(["a".repeat(100), "b"]);
     progress.draw(["c"]);
     progress.note("done");
@@ -175,7 +175,7 @@ describe("Progress", () => {
 
   it("writes only lines that stay elsewhere", () => {
     const { output, text } = collect(false);
-    const progress = new Progress(output);
+    const progress = new ProgressLine(output);
     progress.draw(["a"]);
     progress.note("done");
     expect(text()).toBe("done\n");

@@ -1,7 +1,7 @@
 /** Filter by learnability and refinement: decisions on counts. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { admittedPasses, decide, decided, direction } from "../../core/learnability.ts";
+import { admittedPasses, decide } from "../../core/learnability.ts";
 import { type ProbeOutcome, refinementAction } from "../../core/refinement.ts";
 import type { StatementLevel } from "../../core/task.ts";
 
@@ -63,28 +63,6 @@ describe("decide", () => {
       [0.5, 4],
     ] as const)
       expect(() => decide(passes, runs, half)).toThrow(RangeError);
-  });
-});
-
-describe("early certainty", () => {
-  it("comes with the first run that leaves no other outcome", () => {
-    expect(decided(0, 4, 8, half)).toBeNull();
-    expect(decided(0, 5, 8, half)).toBe("too-hard");
-    expect(decided(5, 5, 8, half)).toBe("too-easy");
-    expect(decided(4, 7, 8, half)).toBeNull();
-    expect(decided(4, 8, 8, half)).toBe("admit");
-  });
-
-  it("says what every way to finish says, and nothing while they differ", () => {
-    fc.assert(
-      fc.property(counts, fc.nat({ max: 20 }), band, ({ passes, runs: runsDone }, rest, bounds) => {
-        const runs = runsDone + rest;
-        const ends = new Set(
-          Array.from({ length: rest + 1 }, (_, more) => direction(decide(passes + more, runs, bounds))),
-        );
-        expect(decided(passes, runsDone, runs, bounds)).toBe(ends.size === 1 ? [...ends][0] : null);
-      }),
-    );
   });
 });
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { random } from "../../core/random.ts";
-import type { Candidates } from "../../services/policy/nano/conversation.ts";
 import { createEngine, type EngineConversation } from "../../services/policy/nano/engine.ts";
+import type { Candidates } from "../../services/policy/nano/hashing.ts";
 import { drawToken, scoreCandidates } from "../../services/policy/nano/sampling.ts";
 import { END_OF_TURN } from "../../services/policy/nano/tokens.ts";
 

@@ -6,6 +6,7 @@ import { applyEdit } from "../../javascript/index.ts";
 import { parseToolCalls, renderToolCall } from "../tool-calls.ts";
 import { argumentsOf, bashCall, type Call, readCall } from "./calls.ts";
 import { type Spot, spotsOf } from "./edit-candidates.ts";
+import type { Candidates } from "./hashing.ts";
 import { afterResult, afterUser, NO_STATE, type State } from "./state.ts";
 import { ASSISTANT, END_OF_TURN, SYSTEM, TOOL, USER } from "./tokens.ts";
 import {
@@ -20,15 +21,7 @@ import {
   undoCall,
 } from "./turn.ts";
 
-export { FEATURE_VERSION, SLOTS } from "./hashing.ts";
-
-/** Candidates in compressed rows: candidate i has the features and values at offsets[i] .. offsets[i + 1]. */
-export interface Candidates {
-  readonly tokens: Int32Array;
-  readonly offsets: Int32Array;
-  readonly features: Int32Array;
-  readonly values: Float64Array;
-}
+export { type Candidates, FEATURE_VERSION, SLOTS } from "./hashing.ts";
 
 export interface Conversation {
   /** Any id at all; what has no meaning where it stands is passed over. */

@@ -1,8 +1,8 @@
 /** The edits the embedded policy may make: every enumerated edit of every file it has read, as rows of features. */
 import { applyEdit } from "../../javascript/index.ts";
 import { difference } from "./calls.ts";
-import type { Candidates } from "./conversation.ts";
 import { editFeatures } from "./edit-features.ts";
+import type { Candidates } from "./hashing.ts";
 import { Features, pack } from "./hashing.ts";
 import type { Issue } from "./issue.ts";
 import { type Lessons, lessonFeatures, lessonsOf, lineFeatures } from "./line-features.ts";

@@ -4,7 +4,7 @@
  */
 import { random } from "../../../core/random.ts";
 import type { Sampling } from "../../../core/trajectory.ts";
-import type { Candidates } from "./conversation.ts";
+import type { Candidates } from "./hashing.ts";
 import { drawToken, scoreCandidates } from "./sampling.ts";
 import { END_OF_TURN } from "./tokens.ts";
 

@@ -1,6 +1,6 @@
 /** Maximum likelihood for the start weights: Adam on softmax choices. */
 import { random } from "../../../core/random.ts";
-import type { Candidates } from "./conversation.ts";
+import type { Candidates } from "./hashing.ts";
 import { SLOTS } from "./hashing.ts";
 import { scoreCandidates } from "./sampling.ts";
 

@@ -1,6 +1,4 @@
 /** Sparse features: names hashed to slots, with values. Renaming a feature needs a new FEATURE_VERSION. */
-import type { Candidates } from "./conversation.ts";
-
 export const FEATURE_VERSION = 1;
 /** Number of weights. */
 export const SLOTS = 65536;
@@ -24,6 +22,14 @@ export function slotOf(name: string): number {
   if (known.size >= KNOWN_LIMIT) known.clear();
   known.set(name, slot);
   return slot;
+}
+
+/** Candidates in compressed rows: candidate i has the features and values at offsets[i] .. offsets[i + 1]. */
+export interface Candidates {
+  readonly tokens: Int32Array;
+  readonly offsets: Int32Array;
+  readonly features: Int32Array;
+  readonly values: Float64Array;
 }
 
 /** Features of one candidate. */

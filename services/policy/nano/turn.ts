@@ -4,8 +4,8 @@
  */
 import { applyEdit } from "../../javascript/index.ts";
 import { bashCall, type Call, editCall, globCalls, readCall } from "./calls.ts";
-import type { Candidates } from "./conversation.ts";
 import { editCandidates, spotsOf } from "./edit-candidates.ts";
+import type { Candidates } from "./hashing.ts";
 import { pack } from "./hashing.ts";
 import { viewSource } from "./source.ts";
 import { afterResult, type State } from "./state.ts";
