@@ -1,5 +1,6 @@
 /** evaluate: pass@1 of one policy on one set, with an interval over tasks, from the groups on record. */
 import { random } from "../core/random.ts";
+import { scopeKey } from "../core/scope.ts";
 import { meanPassRateInterval } from "../core/statistics.ts";
 import { findGroup, recordEvaluation } from "../services/store/index.ts";
 import type { RecordServices } from "./services.ts";
@@ -15,7 +16,7 @@ export async function evaluate(services: RecordServices, input: EvaluateInput): 
   const interval = meanPassRateInterval(results, random(input.seed, "interval", input.set));
   const samples = results[0]?.runs ?? 0;
   await recordEvaluation(services.db, {
-    key: `${input.scope.experiment}/it/${input.scope.iteration}/try/${input.scope.try}/${input.set}/${input.mode}/${input.policy}`,
+    key: `${scopeKey(input.scope)}/${input.set}/${input.mode}/${input.policy}`,
     experiment: input.scope.experiment,
     iteration: input.scope.iteration,
     policy: input.policy,

@@ -1,15 +1,15 @@
 /** The activity tables of the three task queues, over injected services. */
 import { assemble } from "./assemble.ts";
 import { withFailures } from "./context.ts";
-import { prepareEnvironment } from "./environments.ts";
 import { evaluate } from "./evaluate.ts";
 import { filter } from "./filter.ts";
+import { prepareEnvironment } from "./prepareEnvironment.ts";
 import { findTaskSet, recordExperiment, recordIteration, saveTaskSet } from "./records.ts";
 import { refine } from "./refine.ts";
 import { rollout } from "./rollout.ts";
 import type { GpuServices, RecordServices, SandboxServices } from "./services.ts";
 import { synthesise } from "./synthesise.ts";
-import type { Activities } from "./types.ts";
+import type { GpuActivities, RecordActivities, SandboxActivities } from "./types.ts";
 import { startPolicy, update } from "./update.ts";
 import { validate } from "./validate.ts";
 import { verify } from "./verify.ts";
@@ -23,21 +23,7 @@ export type {
   SandboxServices,
 } from "./services.ts";
 
-type Verbs<Name extends keyof Activities> = Pick<Activities, Name>;
-
-export function createRecordActivities(
-  services: RecordServices,
-): Verbs<
-  | "assemble"
-  | "evaluate"
-  | "filter"
-  | "findTaskSet"
-  | "publish"
-  | "recordExperiment"
-  | "recordIteration"
-  | "refine"
-  | "saveTaskSet"
-> {
+export function createRecordActivities(services: RecordServices): RecordActivities {
   return withFailures({
     assemble: (input) => assemble(services, input),
     evaluate: (input) => evaluate(services, input),
@@ -51,9 +37,7 @@ export function createRecordActivities(
   });
 }
 
-export function createSandboxActivities(
-  services: SandboxServices,
-): Verbs<"prepareEnvironment" | "rollout" | "synthesise" | "validate" | "verify"> {
+export function createSandboxActivities(services: SandboxServices): SandboxActivities {
   return withFailures({
     prepareEnvironment: (input) => prepareEnvironment(services, input),
     rollout: (input) => rollout(services, input),
@@ -63,7 +47,7 @@ export function createSandboxActivities(
   });
 }
 
-export function createGpuActivities(services: GpuServices): Verbs<"startPolicy" | "update"> {
+export function createGpuActivities(services: GpuServices): GpuActivities {
   return withFailures({
     startPolicy: (input) => startPolicy(services, input),
     update: (input) => update(services, input),

@@ -1,4 +1,5 @@
 /** Records of experiments, iterations and task sets: what people watch and what later work is found by. */
+import { scopeKey } from "../core/scope.ts";
 import {
   findTaskSet as findSet,
   hashJson,
@@ -49,7 +50,7 @@ export async function recordIteration(services: RecordServices, input: Iteration
     pinned: input.pinned as object,
   });
   await recordEvent(services.db, {
-    key: `${experiment}/it/${iteration}/try/${input.scope.try}/${input.status}`,
+    key: `${scopeKey(input.scope)}/${input.status}`,
     experiment,
     kind: "phase",
     detail: { iteration, try: input.scope.try, phase: input.status },

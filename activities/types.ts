@@ -3,15 +3,8 @@ import type { ArtifactRef } from "../core/artifact.ts";
 import type { ExperimentSettings, TaskSetSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { RefinementAction } from "../core/refinement.ts";
+import type { Scope } from "../core/scope.ts";
 import type { GeneratorName, StatementLevel } from "../core/task.ts";
-
-/** Where in an experiment something happens. `experiment` names records; it never enters a random key. */
-export interface Scope {
-  readonly experiment: string;
-  /** 0 = the untrained start. */
-  readonly iteration: number;
-  readonly try: number;
-}
 
 export interface EnvironmentRef {
   readonly name: string;
@@ -81,7 +74,10 @@ export interface GroupInput {
   readonly scope: Scope;
   /** `probe`, `climb` or `evaluate`. */
   readonly phase: "probe" | "climb" | "evaluate";
-  /** Unique in the database: `<experiment>/it/<i>/try/<k>/<phase>/…`. */
+  /**
+   * Unique in the database: `<experiment>/it/<i>/try/<k>/task/<n>/probe/<refinement>`, `…/climb/<update>/<n>`, or
+   * `<experiment>/eval/<set>/<mode>/<policy>/<task>`.
+   */
   readonly key: string;
   readonly taskId: string;
   readonly level: StatementLevel;
@@ -252,3 +248,26 @@ export interface Activities {
   recordExperiment(input: ExperimentStatusInput): Promise<void>;
   recordIteration(input: IterationRecordInput): Promise<void>;
 }
+
+/** Short work on the record: the `orchestrate` queue. */
+export type RecordActivities = Pick<
+  Activities,
+  | "assemble"
+  | "evaluate"
+  | "filter"
+  | "findTaskSet"
+  | "publish"
+  | "recordExperiment"
+  | "recordIteration"
+  | "refine"
+  | "saveTaskSet"
+>;
+
+/** Work in sandboxes: the `sandbox` queue. */
+export type SandboxActivities = Pick<
+  Activities,
+  "prepareEnvironment" | "rollout" | "synthesise" | "validate" | "verify"
+>;
+
+/** Training: the `gpu` queue. */
+export type GpuActivities = Pick<Activities, "startPolicy" | "update">;

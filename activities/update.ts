@@ -1,6 +1,6 @@
 /** update and startPolicy: what runs on the `gpu` queue. Applied once: the policy is named by its content. */
 
-import type { PolicyRef } from "../core/policy.ts";
+import { type PolicyRef, policyId } from "../core/policy.ts";
 import { recordPolicy, recordUpdate } from "../services/store/index.ts";
 import { heartbeating } from "./context.ts";
 import type { GpuServices } from "./services.ts";
@@ -41,12 +41,12 @@ export async function startPolicy(
   return heartbeating(async () => {
     const checkpoint = await services.artifacts.put(await services.startCheckpoint(input.seed), "policy");
     const policy: PolicyRef = {
-      id: `nano-${checkpoint.sha256.slice(0, 16)}`,
+      id: policyId(input.kind, checkpoint.sha256),
       checkpoint,
       parent: null,
       step: 0,
     };
-    await recordPolicy(services.db, "nano", policy);
+    await recordPolicy(services.db, input.kind, policy);
     return policy;
   });
 }

@@ -5,6 +5,7 @@
 import type { AdvantageSettings } from "./advantage.ts";
 import type { LearnabilityBand } from "./learnability.ts";
 import type { LossSettings } from "./loss.ts";
+import type { PolicyKind } from "./policy.ts";
 import type { RewardSettings } from "./reward.ts";
 import type { GeneratorName, StatementLevel } from "./task.ts";
 import type { Sampling } from "./trajectory.ts";
@@ -16,6 +17,12 @@ export interface RolloutLimits {
   /** Sum of turn and tool seconds; null = none. Never part of a deterministic run's outcome when generous. */
   readonly maxSeconds: number | null;
 }
+
+/** Name of the task set that checkpoints are selected by; no set of `evaluation.sets` may have it. */
+export const VALIDATION_SET = "validation";
+
+/** Sampling that always takes the likeliest token. */
+export const GREEDY: Sampling = { temperature: 0, topP: 1, topK: 0, minP: 0 };
 
 export interface TaskSetSettings {
   /** Environment names the set's tasks come from. */
@@ -39,7 +46,7 @@ export interface ExperimentSettings {
   readonly seed: number;
   readonly iterations: number;
   readonly policy: {
-    readonly kind: "nano" | "openai";
+    readonly kind: PolicyKind;
     /** Base URL of an OpenAI-compatible server; null = the stack's own policy server. */
     readonly baseUrl: string | null;
     readonly model: string | null;
@@ -104,6 +111,14 @@ export interface ExperimentSettings {
   readonly concurrency: { readonly calibrations: number; readonly groups: number };
   readonly limits: { readonly infrastructureRetries: number };
   readonly overrides: readonly IterationOverride[];
+}
+
+/** How an evaluation's rollouts are graded. Cold means that nothing is re-used either. */
+export function evaluationGrading(
+  settings: ExperimentSettings,
+  mode: "cold" | "warm",
+): ExperimentSettings["grading"] {
+  return { mode, reuse: mode === "warm" && settings.grading.reuse };
 }
 
 /** The settings in force in a 1-based iteration: `overrides` applied in order, and none left. */

@@ -1,11 +1,11 @@
 /** One candidate: validate → probe → admit, refine or drop (docs/method.md §3). */
-import type { CandidateRef, GroupInput, Scope, ValidateInput } from "../activities/types.ts";
+import type { CandidateRef, GroupInput, ValidateInput } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import { type Scope, scopeKey } from "../core/scope.ts";
 import type { StatementLevel } from "../core/task.ts";
 import { collect } from "./collectGroup.ts";
 import { records, sandboxes, withSummary } from "./config.ts";
-import { recordScope } from "./ids.ts";
 
 export interface CalibrateTaskInput {
   readonly scope: Scope;
@@ -45,7 +45,7 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
       `validate ${candidate.generator} candidate ${candidate.index} in ${candidate.environment.name}`,
     ),
     [
-      validateInput(recordScope(scope), candidate, {
+      validateInput(scopeKey(scope), candidate, {
         stabilityRuns: synthesis.stabilityRuns,
         level: synthesis.startLevel,
       }),
@@ -60,7 +60,7 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
     const group: GroupInput = {
       scope,
       phase: "probe",
-      key: `${recordScope(scope)}/task/${candidate.index}/probe/${refinement}`,
+      key: `${scopeKey(scope)}/task/${candidate.index}/probe/${refinement}`,
       taskId,
       level,
       policy,
@@ -79,7 +79,7 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
       withSummary("record", `${passes}/${filter.probes} passes at level ${level}`),
       [
         {
-          recordScope: recordScope(scope),
+          recordScope: scopeKey(scope),
           candidate: candidate.index,
           taskId,
           level,

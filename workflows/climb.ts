@@ -1,13 +1,14 @@
 /** The climb: groups → batch → update → publish, with a bounded lag (docs/method.md §6). */
 import { continueAsNew, executeChild, workflowInfo } from "@temporalio/workflow";
-import type { GroupInput, Scope } from "../activities/types.ts";
+import type { GroupInput } from "../activities/types.ts";
 import { tasksOfUpdate } from "../core/deck.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import { type Scope, scopeKey } from "../core/scope.ts";
 import type { AdmittedTask } from "./calibrateTask.ts";
 import { collectGroup } from "./collectGroup.ts";
 import { records, trainer, withSummary } from "./config.ts";
-import { recordScope, tryId } from "./ids.ts";
+import { tryId } from "./ids.ts";
 import { mapWindow } from "./window.ts";
 
 export interface ClimbInput {
@@ -52,7 +53,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
       const group: GroupInput = {
         scope,
         phase: "climb",
-        key: `${recordScope(scope)}/climb/${update}/${n}`,
+        key: `${scopeKey(scope)}/climb/${update}/${n}`,
         taskId: task.taskId,
         level: task.level,
         policy,
@@ -118,7 +119,9 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
           },
         ],
       );
-      await records.publish({ policy, policyServer: settings.policy });
+      await records.publish.executeWithOptions(withSummary("record", `publish ${policy.id}`), [
+        { policy, policyServer: settings.policy },
+      ]);
     }
     versions.push(policy);
     if (versions.length > maxLag + 1) versions.shift();

@@ -1,10 +1,10 @@
 /** Timeouts and retries of every activity, by reliability class. Nowhere else. */
 import { type ActivityOptions, proxyActivities } from "@temporalio/workflow";
-import type { Activities } from "../activities/types.ts";
+import type { GpuActivities, RecordActivities, SandboxActivities } from "../activities/types.ts";
 import { QUEUES } from "./queues.ts";
 
-/** Failure types that a retry cannot mend: bad settings, refused servers, damaged records. */
-export const NOT_RETRIED = ["BadInput", "Refused"];
+/** Failure types that a retry cannot mend: bad settings, damaged records, an update that diverged. */
+export const NOT_RETRIED = ["BadInput"];
 
 /**
  * A dead worker shows as a missing heartbeat, so this bounds how long its work lies still. Activities beat every two seconds
@@ -43,26 +43,9 @@ const gpu: ActivityOptions = {
   retry: { initialInterval: "1 second", maximumInterval: "1 minute", nonRetryableErrorTypes: NOT_RETRIED },
 };
 
-export const records =
-  proxyActivities<
-    Pick<
-      Activities,
-      | "assemble"
-      | "evaluate"
-      | "filter"
-      | "findTaskSet"
-      | "publish"
-      | "recordExperiment"
-      | "recordIteration"
-      | "refine"
-      | "saveTaskSet"
-    >
-  >(record);
-export const sandboxes =
-  proxyActivities<Pick<Activities, "prepareEnvironment" | "rollout" | "synthesise" | "validate" | "verify">>(
-    sandbox,
-  );
-export const trainer = proxyActivities<Pick<Activities, "startPolicy" | "update">>(gpu);
+export const records = proxyActivities<RecordActivities>(record);
+export const sandboxes = proxyActivities<SandboxActivities>(sandbox);
+export const trainer = proxyActivities<GpuActivities>(gpu);
 
 /**
  * The options of one rollout. Its own retries are bounded, so that a sick host ends in a clear failure instead of a loop:

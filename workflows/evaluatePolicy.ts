@@ -1,7 +1,8 @@
 /** Evaluates one policy on one fixed task set: tasks × samples, the same random streams for every policy. */
-import type { EvaluateOutput, GroupInput, Scope, TaskSetRef } from "../activities/types.ts";
+import type { EvaluateOutput, GroupInput, TaskSetRef } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import type { Scope } from "../core/scope.ts";
 import type { StatementLevel } from "../core/task.ts";
 import type { Sampling } from "../core/trajectory.ts";
 import { collect } from "./collectGroup.ts";
@@ -11,7 +12,7 @@ import { mapWindow } from "./window.ts";
 export interface EvaluatePolicyInput {
   readonly scope: Scope;
   readonly set: TaskSetRef;
-  /** Names the kind of evaluation in records: `sampled`, `greedy`, `validation-<update>`, or a control. */
+  /** Names the kind of evaluation in records: `sampled`, `greedy`, `validation-<iteration>-<try>-<update>`, or a control. */
   readonly mode: string;
   readonly policy: PolicyRef;
   readonly samples: number;

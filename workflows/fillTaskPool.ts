@@ -1,8 +1,9 @@
 /** Fills an iteration's pool: a sliding window of calibrateTask until the target is admitted or the budget is spent. */
 import { CancellationScope, executeChild, isCancellation } from "@temporalio/workflow";
-import type { CandidateRef, EnvironmentRef, Scope } from "../activities/types.ts";
+import type { CandidateRef, EnvironmentRef } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import type { Scope } from "../core/scope.ts";
 import { type AdmittedTask, type CalibrateTaskOutput, calibrateTask } from "./calibrateTask.ts";
 import { CandidateStream } from "./candidates.ts";
 import { tryId } from "./ids.ts";

@@ -7,9 +7,17 @@ import {
   isCancellation,
   setCurrentDetails,
 } from "@temporalio/workflow";
-import type { EnvironmentRef, Scope, TaskSetRef, TaskSetSpec } from "../activities/types.ts";
-import { type ExperimentSettings, settingsAt, type TaskSetSettings } from "../core/experiment.ts";
+import type { EnvironmentRef, TaskSetRef, TaskSetSpec } from "../activities/types.ts";
+import {
+  type ExperimentSettings,
+  evaluationGrading,
+  GREEDY,
+  settingsAt,
+  type TaskSetSettings,
+  VALIDATION_SET,
+} from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import type { Scope } from "../core/scope.ts";
 import { records, sandboxes, trainer, withSummary } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { experimentId, tryId } from "./ids.ts";
@@ -88,7 +96,7 @@ async function prepare({ name, settings }: RunExperimentInput): Promise<Experime
   await records.recordExperiment({ experiment: name, status: "running", phase: "environments" });
   const setSettings: Record<string, TaskSetSettings> = {
     ...settings.evaluation.sets,
-    validation: settings.selection.set,
+    [VALIDATION_SET]: settings.selection.set,
   };
   const names = [
     ...new Set([
@@ -108,7 +116,9 @@ async function prepare({ name, settings }: RunExperimentInput): Promise<Experime
   const policy = await trainer.startPolicy.executeWithOptions(withSummary("gpu", "start policy"), [
     { seed: settings.evaluation.seed, kind: settings.policy.kind },
   ]);
-  await records.publish({ policy, policyServer: settings.policy });
+  await records.publish.executeWithOptions(withSummary("record", `publish ${policy.id}`), [
+    { policy, policyServer: settings.policy },
+  ]);
 
   await records.recordExperiment({ experiment: name, status: "running", phase: "task sets" });
   const { synthesis } = settings;
@@ -133,7 +143,7 @@ async function prepare({ name, settings }: RunExperimentInput): Promise<Experime
       }),
     );
   }
-  const validation = sets.find((set) => set.name === "validation")!;
+  const validation = sets.find((set) => set.name === VALIDATION_SET)!;
   const measured = sets.filter((set) => set !== validation);
   await records.recordExperiment({
     experiment: name,
@@ -161,9 +171,7 @@ async function evaluate(
   for (const set of sets) {
     const modes = [
       { mode: "sampled", samples: evaluation.sets[set.name]!.samplesPerTask, sampling: evaluation.sampling },
-      ...(evaluation.greedy
-        ? [{ mode: "greedy", samples: 1, sampling: { temperature: 0, topP: 1, topK: 0, minP: 0 } }]
-        : []),
+      ...(evaluation.greedy ? [{ mode: "greedy", samples: 1, sampling: GREEDY }] : []),
     ];
     for (const { mode, samples, sampling } of modes) {
       await executeChild(evaluatePolicy, {
@@ -178,10 +186,7 @@ async function evaluate(
             sampling,
             level: settings.synthesis.startLevel,
             settings,
-            grading: {
-              mode: evaluation.grading,
-              reuse: evaluation.grading === "warm" && settings.grading.reuse,
-            },
+            grading: evaluationGrading(settings, evaluation.grading),
           },
         ],
         staticSummary: `iteration ${scope.iteration}: ${policy.id} on ${set.name}, ${mode}`,

@@ -1,8 +1,9 @@
 /** One iteration: pool → climb → select. Its input is one immutable record in which everything is pinned (docs/method.md §1). */
 import { ApplicationFailure, executeChild } from "@temporalio/workflow";
-import type { EnvironmentRef, Scope, TaskSetRef } from "../activities/types.ts";
+import type { EnvironmentRef, TaskSetRef } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import type { Scope } from "../core/scope.ts";
 import { type Checkpoint, climb } from "./climb.ts";
 import { records } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";

@@ -1,6 +1,8 @@
 /** The result of an experiment as people and programs see it. */
+import { VALIDATION_SET } from "../../core/experiment.ts";
 import { stackStatus } from "../../infra/stack/index.ts";
 import { type ExperimentSummary, showExperiment } from "../../services/store/index.ts";
+import { experimentId } from "../../workflows/ids.ts";
 import type { Session } from "../control/index.ts";
 import { formatPercent, formatSeconds, formatTable, writeJson, writeLine } from "./output.ts";
 
@@ -18,7 +20,7 @@ export function evaluationTable(summary: ExperimentSummary): string {
     ...new Set(
       summary.iterations.flatMap(({ evaluations }) => evaluations.map((evaluation) => evaluation.set)),
     ),
-  ].filter((set) => set !== "validation");
+  ].filter((set) => set !== VALIDATION_SET);
   return formatTable(summary.iterations, [
     { title: "iteration", value: ({ iteration }) => (iteration === 0 ? "0 (untrained)" : iteration) },
     { title: "held-out pass@1 [95 %]", value: ({ evaluation }) => rate(evaluation) },
@@ -63,5 +65,6 @@ export async function writeExperiment(session: Session, name: string, json: bool
 /** Where the Temporal UI shows the experiment's workflows; null for a cluster whose UI is not known. */
 export function workflowLink(session: Session, name: string): string | null {
   const { ui, namespace } = session.stack.temporal;
-  return ui === null ? null : `${ui}/namespaces/${namespace}/workflows/${encodeURIComponent(`exp/${name}`)}`;
+  if (ui === null) return null;
+  return `${ui}/namespaces/${namespace}/workflows/${encodeURIComponent(experimentId(name))}`;
 }

@@ -52,7 +52,7 @@ export interface Output {
  * Progress beside the result, hence on stderr: on a terminal a block of lines that is redrawn in place, elsewhere a plain
  * line whenever `note` is called.
  */
-export class Progress {
+export class ProgressLine {
   readonly #output: Output;
   #drawn = 0;
 

@@ -1,11 +1,11 @@
 /** Tells how the stack comes up, a line per process. */
 import type { StackProgress } from "../../infra/stack/index.ts";
-import { formatSeconds, Progress } from "./output.ts";
+import { formatSeconds, ProgressLine } from "./output.ts";
 
 const width = 12;
 
 /** For `ensureStack`; silent with `--json`. */
-export function stackProgress(json: boolean, progress = new Progress()): (change: StackProgress) => void {
+export function stackProgress(json: boolean, progress = new ProgressLine()): (change: StackProgress) => void {
   if (json) return () => {};
   return ({ process, phase, seconds, problem }) => {
     const name = process.padEnd(width);

@@ -4,7 +4,7 @@ import { getExperiment, readProgress } from "../../services/store/index.ts";
 import { outcome, type Session } from "../control/index.ts";
 import { exitCodes } from "./errors.ts";
 import { writeExperiment } from "./experiment-view.ts";
-import { formatPercent, Progress } from "./output.ts";
+import { formatPercent, ProgressLine } from "./output.ts";
 import { progressLine } from "./progress.ts";
 
 /** Often enough to look alive; a snapshot costs a few milliseconds of the database. */
@@ -15,7 +15,7 @@ const PLAIN_EVERY = 15;
 /** Shows progress until the experiment ends, then its result. Returns the exit code. */
 export async function follow(session: Session, name: string, json: boolean): Promise<number> {
   const { settings } = await getExperiment(session.db, name);
-  const view = new Progress();
+  const view = new ProgressLine();
   const ended = outcome(session, name).then(
     (failure) => ({ failure }),
     (error: unknown) => ({ error }),

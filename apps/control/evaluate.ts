@@ -10,9 +10,10 @@ import {
   getPolicy,
   policyIteration,
   StoreError,
-  setHash,
+  taskSetHash,
 } from "../../services/store/index.ts";
 import type { evaluatePolicy } from "../../workflows/evaluatePolicy.ts";
+import { experimentId } from "../../workflows/ids.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 
 export interface EvaluationRequest {
@@ -41,7 +42,7 @@ export async function evaluate(
     try: 1,
   };
   return client.workflow.execute<typeof evaluatePolicy>("evaluatePolicy", {
-    workflowId: `eval/${policy.id}/${set.name}/${request.mode}/exp/${request.experiment}`,
+    workflowId: `eval/${policy.id}/${set.name}/${request.mode}/${experimentId(request.experiment)}`,
     taskQueue: QUEUES.orchestrate,
     workflowIdConflictPolicy: "USE_EXISTING",
     staticSummary: `${policy.id} on ${set.name}, ${request.mode}`,
@@ -67,7 +68,7 @@ async function findSet(
   name: string,
   settings: ExperimentSettings,
 ): Promise<TaskSetRef> {
-  const hash = await setHash(db, experiment, name);
+  const hash = await taskSetHash(db, experiment, name);
   const row = hash === undefined ? undefined : await findTaskSet(db, hash);
   if (row === undefined) {
     throw new StoreError(

@@ -1,5 +1,5 @@
 /** What must hold between the fields of an experiment, each being possible by itself. */
-import { type ExperimentSettings, settingsAt } from "../experiment.ts";
+import { type ExperimentSettings, settingsAt, VALIDATION_SET } from "../experiment.ts";
 import { admittedPasses } from "../learnability.ts";
 
 type Path = readonly (string | number)[];
@@ -93,7 +93,14 @@ function checkProbes({ filter, climb }: ExperimentSettings): Inconsistency[] {
 }
 
 function checkSets({ evaluation }: ExperimentSettings): Inconsistency[] {
-  return Object.keys(evaluation.sets).length > 0
-    ? []
-    : [{ path: ["evaluation", "sets"], expected: "at least one task set" }];
+  const names = Object.keys(evaluation.sets);
+  if (names.length === 0) return [{ path: ["evaluation", "sets"], expected: "at least one task set" }];
+  return names.includes(VALIDATION_SET)
+    ? [
+        {
+          path: ["evaluation", "sets", VALIDATION_SET],
+          expected: `another name: ${VALIDATION_SET} is the set of selection.set`,
+        },
+      ]
+    : [];
 }

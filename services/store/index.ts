@@ -10,7 +10,7 @@ export { differingPaths, hashJson } from "./canonical.ts";
 export { connectDatabase, type DatabaseOptions, type Db, describeUrl, openDatabase } from "./database.ts";
 export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
-export { type EventRow, listEvents, recordEvent } from "./events.ts";
+export { recordEvent } from "./events.ts";
 export {
   createExperiment,
   type ExperimentResult,
@@ -35,13 +35,12 @@ export {
 export {
   getPolicy,
   listPolicies,
-  type PolicyKind,
   policyIteration,
   recordBatch,
   recordEvaluation,
   recordPolicy,
   recordUpdate,
-  setHash,
+  taskSetHash,
 } from "./policies.ts";
 export { type PoolProgress, type Progress, readProgress } from "./progress.ts";
 export { recordedArtifacts } from "./recorded-artifacts.ts";

@@ -1,11 +1,9 @@
 /** Policies, the updates that made them, and what evaluation measured. */
 import type { Selectable } from "kysely";
-import type { PolicyRef } from "../../core/policy.ts";
+import type { PolicyKind, PolicyRef } from "../../core/policy.ts";
 import { StoreError } from "./errors.ts";
 import { type Executor, encodeRow, type Row, upsert } from "./rows.ts";
 import type { Database } from "./schema.ts";
-
-export type PolicyKind = "nano" | "openai";
 
 /** A policy is its bytes: the first record of an id stays, and the same id with another checkpoint is StoreError `conflict`. */
 export async function recordPolicy(db: Executor, kind: PolicyKind, policy: PolicyRef): Promise<void> {
@@ -59,7 +57,11 @@ export async function listPolicies(db: Executor): Promise<Selectable<Database["p
 }
 
 /** Hash of the task set that an experiment's evaluations call by that name. */
-export async function setHash(db: Executor, experiment: string, set: string): Promise<string | undefined> {
+export async function taskSetHash(
+  db: Executor,
+  experiment: string,
+  set: string,
+): Promise<string | undefined> {
   const row = await db
     .selectFrom("evaluations")
     .select("set_hash")

@@ -1,5 +1,6 @@
 /** A snapshot of a running experiment, cheap enough to ask for twice a second: what `run` and `watch` show. */
 import { sql } from "kysely";
+import { scopeKey } from "../../core/scope.ts";
 import type { Db } from "./database.ts";
 
 export interface PoolProgress {
@@ -52,8 +53,13 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
     .orderBy("created_at", "desc")
     .limit(1)
     .executeTakeFirst();
-  const detail = (phase?.detail ?? { iteration: 0, phase: "queued" }) as { iteration: number; phase: string };
-  const scope = `${name}/it/${detail.iteration}/try/1`;
+  const detail = (phase?.detail ?? { iteration: 0, phase: "queued" }) as {
+    readonly iteration: number;
+    /** Absent before the first iteration. */
+    readonly try?: number;
+    readonly phase: string;
+  };
+  const scope = scopeKey({ experiment: name, iteration: detail.iteration, try: detail.try ?? 1 });
   const validations = await db
     .selectFrom("validations")
     .select([

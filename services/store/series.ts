@@ -1,7 +1,8 @@
 /** An experiment over its iterations and updates: what plots are drawn from. */
 import { sql } from "kysely";
+import { scopeKey } from "../../core/scope.ts";
 import type { Executor } from "./rows.ts";
-import { latestTries, scopeOf } from "./summary.ts";
+import { latestTries } from "./summary.ts";
 
 /** Probes by their count of passes. */
 export interface PassCounts {
@@ -72,7 +73,7 @@ export async function poolSeries(db: Executor, experiment: string): Promise<Pool
     const probes: ProbeCount[] = await db
       .selectFrom("probes")
       .select(["candidate", "refinement", "passes", "runs", "decision"])
-      .where("scope", "=", scopeOf(row))
+      .where("scope", "=", scopeKey(row))
       .orderBy("candidate")
       .orderBy("refinement")
       .execute();
@@ -126,7 +127,7 @@ export async function taskMix(db: Executor, experiment: string): Promise<TaskMix
   for (const row of await latestTries(db, experiment)) {
     const { rows } = await sql<{ kind: string; environment: string; level: number }>`
       with chosen as (
-        select distinct task_id, level from probes where scope = ${scopeOf(row)} and decision = 'admit'
+        select distinct task_id, level from probes where scope = ${scopeKey(row)} and decision = 'admit'
       ), trained as (
         select distinct task_id, level from groups
         where experiment = ${experiment} and iteration = ${row.iteration} and try = ${row.try} and phase = 'climb'

@@ -2,6 +2,7 @@
 import { sql } from "kysely";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { random } from "../../core/random.ts";
+import { scopeKey } from "../../core/scope.ts";
 import { meanPassRateInterval, type TaskResult } from "../../core/statistics.ts";
 import { getExperiment, type IterationRow } from "./experiments.ts";
 import type { Executor } from "./rows.ts";
@@ -92,10 +93,6 @@ export async function latestTries(db: Executor, experiment: string): Promise<Ite
     .orderBy("iteration")
     .orderBy("try", "desc")
     .execute();
-}
-
-export function scopeOf(row: Pick<IterationRow, "experiment" | "iteration" | "try">): string {
-  return `${row.experiment}/it/${row.iteration}/try/${row.try}`;
 }
 
 /** A pool as its probes and validations tell it, while its iteration has not closed it. */
@@ -202,7 +199,7 @@ export async function showExperiment(db: Executor, name: string): Promise<Experi
       evaluation,
       greedy: pooled(rows, settings, "greedy"),
       evaluations: own,
-      pool: row ? ((row.pool as PoolSummary | null) ?? (await openPool(db, scopeOf(row)))) : null,
+      pool: row ? ((row.pool as PoolSummary | null) ?? (await openPool(db, scopeKey(row)))) : null,
     });
   }
   const result = experiment.result as { policy?: { id: string }; error?: string } | null;

@@ -14,10 +14,10 @@ export async function recordEnvironment(db: Executor, environment: Row<"environm
   await upsert(db, "environments", environment, ["key"]);
 }
 
-/** `artifact` holds the whole task; the row only what lists and filters need. True = the task is new. */
-export async function recordTask(db: Executor, task: Task, artifact: ArtifactRef): Promise<boolean> {
+/** `artifact` holds the whole task; the row only what lists and filters need. */
+export async function recordTask(db: Executor, task: Task, artifact: ArtifactRef): Promise<void> {
   const { id, environment, type, generator, functions } = task;
-  return insertOnce(db, "tasks", { id, environment, type, generator, functions: [...functions], artifact }, [
+  await insertOnce(db, "tasks", { id, environment, type, generator, functions: [...functions], artifact }, [
     "id",
   ]);
 }

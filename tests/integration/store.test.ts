@@ -11,7 +11,6 @@ import {
   type Db,
   getExperiment,
   insertOnce,
-  listEvents,
   openDatabase,
   recordEvent,
   recordedArtifacts,
@@ -106,12 +105,15 @@ describe("opening the database", () => {
 });
 
 describe("rows by key", () => {
+  const events = (experiment: string) =>
+    db.selectFrom("events").selectAll().where("experiment", "=", experiment).execute();
+
   it("are written again by upsert, and keep their time of creation", async () => {
     const event = { key: "rows/1", experiment: "rows", kind: "note", detail: { text: "a\0b" } };
     await recordEvent(db, event);
-    const [first] = await listEvents(db, "rows");
+    const [first] = await events("rows");
     await recordEvent(db, { ...event, detail: { text: "\ud800" } });
-    const [second] = await listEvents(db, "rows");
+    const [second] = await events("rows");
     expect(first!.detail).toEqual({ text: "a\0b" });
     expect(second!.detail).toEqual({ text: "\ud800" });
     expect(second!.created_at).toEqual(first!.created_at);
@@ -134,7 +136,7 @@ describe("rows by key", () => {
     const write = (kind: string) =>
       upsert(db, "events", { key: "race", experiment: "race", kind, detail: {} }, ["key"]);
     await Promise.all(Array.from({ length: 16 }, (_, i) => write(`writer ${i}`)));
-    expect(await listEvents(db, "race")).toHaveLength(1);
+    expect(await events("race")).toHaveLength(1);
   });
 
   it("refuse what Postgres text cannot hold", async () => {

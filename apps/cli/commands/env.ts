@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import type { RunTests } from "../../../services/environments/index.ts";
 import { wantsJson } from "../command.ts";
 import { UsageError } from "../errors.ts";
-import { formatTable, Progress, writeJson, writeLine } from "../output.ts";
+import { formatTable, ProgressLine, writeJson, writeLine } from "../output.ts";
 
 export function register(program: Command): void {
   const env = program
@@ -90,7 +90,7 @@ async function verify(wanted: readonly string[], json: boolean): Promise<number>
   if (unknown !== undefined)
     throw new UsageError(`no environment "${unknown}" in the catalogue: ${known.join(", ")}`);
   const scratchFolder = await mkdtemp(join(tmpdir(), "tadpole-verify-"));
-  const view = new Progress();
+  const view = new ProgressLine();
   const results = [];
   try {
     for (const name of wanted.length > 0 ? wanted : known) {

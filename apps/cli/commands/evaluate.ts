@@ -36,12 +36,14 @@ Examples:
     .action(async (policy: string, set: string, options: EvaluateOptions, command: Command) => {
       const { evaluate, withRecord } = await import("../../control/index.ts");
       const { getExperiment } = await import("../../../services/store/index.ts");
+      const { evaluationGrading, GREEDY } = await import("../../../core/experiment.ts");
       const result = await withRecord(async (session) => {
         const settings = (await getExperiment(session.db, options.experiment))
           .settings as import("../../../core/experiment.ts").ExperimentSettings;
-        const temperature = options.greedy
-          ? 0
-          : (options.temperature ?? settings.evaluation.sampling.temperature);
+        const own = settings.evaluation.sampling;
+        const sampling = options.greedy
+          ? GREEDY
+          : { ...own, temperature: options.temperature ?? own.temperature };
         const samples = options.greedy
           ? 1
           : (options.samples ?? settings.evaluation.sets[set]?.samplesPerTask ?? 1);
@@ -50,10 +52,10 @@ Examples:
           experiment: options.experiment,
           policy,
           set,
-          mode: `temperature-${temperature}-samples-${samples}-${mode}`,
+          mode: `temperature-${sampling.temperature}-samples-${samples}-${mode}`,
           samples,
-          sampling: { ...settings.evaluation.sampling, temperature },
-          grading: { mode, reuse: mode === "warm" && settings.grading.reuse },
+          sampling,
+          grading: evaluationGrading(settings, mode),
         });
       });
       if (wantsJson(command)) return writeJson({ policy, set, ...result });

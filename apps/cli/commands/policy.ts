@@ -1,7 +1,6 @@
 /** `policy list | show | export`. */
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
-import type { ArtifactRef } from "../../../core/artifact.ts";
 import { wantsJson } from "../command.ts";
 import { formatTable, writeJson, writeLine } from "../output.ts";
 
@@ -48,7 +47,7 @@ export function register(program: Command): void {
       const { getPolicy } = await import("../../../services/store/index.ts");
       const { withRecord } = await import("../../control/index.ts");
       const bytes = await withRecord(async ({ db, artifacts }) =>
-        artifacts.get((await getPolicy(db, id)).checkpoint as ArtifactRef),
+        artifacts.get((await getPolicy(db, id)).checkpoint),
       );
       await writeFile(file, bytes, { flag: "wx" });
       if (wantsJson(command)) writeJson({ policy: id, file, bytes: bytes.byteLength });

@@ -1,7 +1,7 @@
 /** `run`: starts an experiment, or joins it, and follows it to its end. */
 import { type Command, InvalidArgumentError } from "commander";
 import { wantsJson } from "../command.ts";
-import { Progress, writeJson, writeLine } from "../output.ts";
+import { ProgressLine, writeJson, writeLine } from "../output.ts";
 import { stackProgress } from "../stack-progress.ts";
 
 interface RunOptions {
@@ -48,7 +48,7 @@ Leaving it (Ctrl-C) stops nothing; the same command joins again.`,
       const name = options.name ?? defaultName;
       await checkEnvironments(settings, source);
       await checkPolicy(settings, source);
-      const view = new Progress();
+      const view = new ProgressLine();
       process.exitCode = await withStack(
         async (session) => {
           const started = await startExperiment(

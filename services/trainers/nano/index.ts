@@ -6,6 +6,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ArtifactKind, ArtifactRef } from "../../../core/artifact.ts";
 import { policyLoss, type TokenBatch } from "../../../core/loss.ts";
+import { policyId } from "../../../core/policy.ts";
 import {
   type Conversation,
   decodeCheckpoint,
@@ -47,7 +48,7 @@ export function createNanoTrainer({ artifacts, openConversation }: NanoTrainerSe
       }
       const { checkpoint, metrics } = step(before, scored, settings);
       const ref = await artifacts.put(encodeCheckpoint(checkpoint), "policy");
-      const id = `nano-${ref.sha256.slice(0, 16)}`;
+      const id = policyId("nano", ref.sha256);
       return { policy: { id, checkpoint: ref, parent: parent.id, step: checkpoint.step }, metrics };
     },
 
