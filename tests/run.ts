@@ -14,6 +14,7 @@ const checks: readonly (readonly [string, readonly string[]])[] = [
   ["biome", ["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."]],
   ["tsc", ["node_modules/typescript/bin/tsc", "--noEmit"]],
   ["arrows", ["infra/arrows.ts"]],
+  ["schema", ["infra/schema.ts", "--check"]],
 ];
 const vitest = "node_modules/vitest/vitest.mjs";
 

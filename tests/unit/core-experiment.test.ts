@@ -187,6 +187,12 @@ describe("a bad file is refused with file, line, field and expectation", () => {
       "x.yaml, line 2: policy.model: expected a model name where policy.kind is openai, found null",
     ],
     [
+      "an evaluation set of the validation set's name",
+      MINIMAL.replace("unseen:", "validation:"),
+      "impossible-value",
+      'x.yaml, line 5: evaluation.sets.validation: expected another name: validation is the set of selection.set, found {"environments":["b"],"functions":"held-out","tasks":4,"s...',
+    ],
+    [
       "an override with an impossible band",
       `${MINIMAL}overrides:\n  - fromIteration: 2\n    filter: { band: { low: 0.9, high: 0.1 } }\n`,
       "impossible-value",

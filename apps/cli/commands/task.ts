@@ -1,5 +1,6 @@
 /** `task show`: a task with its statements, gates and probes. */
 import type { Command } from "commander";
+import type { GateVerdict } from "../../../services/synthesis/index.ts";
 import { wantsJson } from "../command.ts";
 import { formatTable, writeJson, writeLine } from "../output.ts";
 
@@ -7,7 +8,7 @@ export function register(program: Command): void {
   const task = program.command("task").description("look at the tasks made so far");
   task
     .command("show")
-    .description("show a task: what it changes, its statements, its probes")
+    .description("show a task: what it changes, its statements, gates and probes")
     .argument("<id>", "id of the task, t and 16 hex digits")
     .option("--gold", "also show the gold patch and the hidden tests, which no policy ever sees", false)
     .addHelpText("after", "\nExample:\n  tadpole task show t0123456789abcdef")
@@ -35,6 +36,17 @@ export function register(program: Command): void {
             change.kind === "write" ? `${change.path}\n${change.content}` : `${change.kind} ${change.path}`,
           );
         writeLine(`fail to pass:\n  ${found.failToPass.join("\n  ")}`);
+      }
+      for (const { scope, candidate, gates } of detail.validations) {
+        writeLine();
+        writeLine(`— gates, candidate ${candidate} of ${scope} —`);
+        writeLine(
+          formatTable(gates as GateVerdict[], [
+            { title: "gate", value: ({ gate }) => gate },
+            { title: "passed", value: ({ passed }) => (passed ? "yes" : "no") },
+            { title: "evidence", value: ({ evidence }) => evidence },
+          ]),
+        );
       }
       if (detail.probes.length > 0) {
         writeLine();
