@@ -1,7 +1,8 @@
 /** Follows an experiment until it ends, on a terminal or as plain lines. Leaving it stops nothing. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ExperimentSettings } from "../../core/experiment.ts";
-import { getExperiment, readProgress } from "../../services/store/index.ts";
-import { outcome, type Session } from "../control/index.ts";
+import { getExperiment, type Progress, readProgress } from "../../services/store/index.ts";
+import { isRunning, outcome, type Session } from "../control/index.ts";
 import { exitCodes } from "./errors.ts";
 import { writeExperiment } from "./experiment-view.ts";
 import { formatPercent, ProgressLine } from "./output.ts";
@@ -12,47 +13,66 @@ const POLL_MS = 1000;
 /** Plain output, as in a log file: a line per this many polls at most, and at each change of phase. */
 const PLAIN_EVERY = 15;
 
+/** Every so many polls Temporal is asked too: a workflow that was terminated there records nothing. */
+const DESCRIBE_EVERY = 5;
+/** How long a stack may be away, restarting or killed, before following it is given up. */
+const PATIENCE_MS = 120_000;
+
 /** Shows progress until the experiment ends, then its result. Returns the exit code. */
 export async function follow(session: Session, name: string, json: boolean): Promise<number> {
   const { settings } = await getExperiment(session.db, name);
   const view = new ProgressLine();
-  const ended = outcome(session, name).then(
-    (failure) => ({ failure }),
-    (error: unknown) => ({ error }),
-  );
   let shown = "";
   let evaluated = 0;
+  let lastSeen = Date.now();
   for (let poll = 0; ; poll++) {
-    const progress = await readProgress(session.db, name);
-    if (progress !== null && !json) {
-      for (const evaluation of progress.evaluations.slice(evaluated)) {
-        if (evaluation.mode !== "sampled" && evaluation.mode !== "greedy") continue;
-        view.note(
-          `  iteration ${evaluation.iteration}: ${evaluation.set} (${evaluation.mode}) pass@1 ${formatPercent(evaluation.passAt1)} [${formatPercent(evaluation.low)}, ${formatPercent(evaluation.high)}] on ${evaluation.tasks} tasks`,
+    try {
+      const progress = await readProgress(session.db, name);
+      if (progress !== null && !json) {
+        const evaluations = progress.evaluations.filter(
+          ({ mode }) => mode === "sampled" || mode === "greedy",
         );
+        for (const evaluation of evaluations.slice(evaluated)) view.note(evaluationLine(evaluation));
+        evaluated = evaluations.length;
+        const line = progressLine(progress, settings as ExperimentSettings);
+        view.draw([line]);
+        const phase = `${progress.iteration} ${progress.phase}`;
+        if (!view.live && (phase !== shown || poll % PLAIN_EVERY === 0)) view.note(line);
+        shown = phase;
       }
-      evaluated = progress.evaluations.length;
-      const line = progressLine(progress, settings as ExperimentSettings);
-      view.draw([line]);
-      const phase = `${progress.iteration} ${progress.phase}`;
-      if (!view.live && (phase !== shown || poll % PLAIN_EVERY === 0)) view.note(line);
-      shown = phase;
+      const over =
+        progress?.status !== "running" || (poll % DESCRIBE_EVERY === 0 && !(await isRunning(session, name)));
+      lastSeen = Date.now();
+      if (over) break;
+    } catch (error) {
+      if (Date.now() - lastSeen > PATIENCE_MS) throw error;
+      view.draw([
+        `waiting for the stack: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`,
+      ]);
     }
-    const result = await Promise.race([
-      ended,
-      new Promise<null>((resolve) => setTimeout(resolve, POLL_MS, null)),
-    ]);
-    if (result === null) continue;
-    view.clear();
-    if ("error" in result) throw result.error;
-    if (result.failure !== null) {
-      const message = `experiment ${name} failed: ${result.failure.reason}`;
-      process.stderr.write(
-        json ? `${JSON.stringify({ error: { kind: "experiment", message } })}\n` : `tadpole: ${message}\n`,
-      );
-      return result.failure.badInput ? exitCodes.badInput : exitCodes.failed;
-    }
+    await sleep(POLL_MS);
+  }
+  view.clear();
+  const failure = await outcome(session, name);
+  if (failure === null) {
     await writeExperiment(session, name, json);
     return exitCodes.done;
   }
+  const message = `experiment ${name} failed: ${failure.reason}`;
+  process.stderr.write(
+    json ? `${JSON.stringify({ error: { kind: "experiment", message } })}\n` : `tadpole: ${message}\n`,
+  );
+  return failure.badInput ? exitCodes.badInput : exitCodes.failed;
+}
+
+function evaluationLine({
+  iteration,
+  set,
+  mode,
+  passAt1,
+  low,
+  high,
+  tasks,
+}: Progress["evaluations"][number]): string {
+  return `  iteration ${iteration}: ${set} (${mode}) pass@1 ${formatPercent(passAt1)} [${formatPercent(low)}, ${formatPercent(high)}] on ${tasks} tasks`;
 }

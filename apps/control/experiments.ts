@@ -6,7 +6,7 @@ import { ApplicationFailure } from "@temporalio/common";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { applyOverrides, parseExperimentFile, SettingsError } from "../../core/schemas/index.ts";
 import { packageRoot } from "../../infra/stack/paths.ts";
-import { createExperiment, type Db, getExperiment } from "../../services/store/index.ts";
+import { createExperiment, type Db, getExperiment, setStatus } from "../../services/store/index.ts";
 import { experimentId } from "../../workflows/ids.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import type { runExperiment } from "../../workflows/runExperiment.ts";
@@ -57,6 +57,8 @@ export async function startExperiment(
     codeVersion: context.codeVersion,
   });
   if (joined && experiment.status === "done") return "finished";
+  // Whoever follows it must not take the end of an earlier run for the end of this one.
+  if (joined) await setStatus(context.db, name, "running");
   try {
     await context.client.workflow.start<typeof runExperiment>("runExperiment", {
       workflowId: experimentId(name),
@@ -71,6 +73,12 @@ export async function startExperiment(
     throw error;
   }
   return joined ? "resumed" : "started";
+}
+
+/** Whether Temporal still runs it. */
+export async function isRunning({ client }: { readonly client: Client }, name: string): Promise<boolean> {
+  const { status } = await client.workflow.getHandle(experimentId(name)).describe();
+  return status.name === "RUNNING" || status.name === "CONTINUED_AS_NEW";
 }
 
 /** Why an experiment ended without a result. */

@@ -3,6 +3,7 @@
 export { checkEnvironments, checkPolicy, codeVersion } from "./checks.ts";
 export { type EvaluationRequest, evaluate } from "./evaluate.ts";
 export {
+  isRunning,
   type LoadedExperiment,
   loadExperiment,
   outcome,

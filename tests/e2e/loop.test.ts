@@ -12,6 +12,25 @@ afterAll(async () => {
   await Promise.all([undisturbed.close(), disturbed.close()]);
 });
 
+/** Waits until the first iteration of the disturbed run is in that phase or past it. */
+async function phase(wanted: "climb" | "finished"): Promise<void> {
+  const order = ["pool", "climb", "select", "finished"];
+  for (;;) {
+    const { code, stdout } = await disturbed.run(["show", "second", "--json"]);
+    const status = code === 0 ? JSON.parse(stdout).iterations[1]?.status : undefined;
+    if (order.indexOf(status) >= order.indexOf(wanted)) return;
+    await sleep(500);
+  }
+}
+
+/** SIGKILL to every process of the disturbed stack, its supervisor first, so that nothing is restarted before `run` does it. */
+async function killAll(): Promise<void> {
+  const { processes } = await disturbed.json("status");
+  const pids = processes.flatMap(({ pid }: { pid: number | null }) => (pid === null ? [] : [pid]));
+  expect(pids.length).toBe(7);
+  for (const pid of pids) process.kill(pid, "SIGKILL");
+}
+
 // Two whole runs of the loop with real processes: minutes on a busy machine.
 describe("the loop", { timeout: 900_000 }, () => {
   // biome-ignore lint/suspicious/noExplicitAny: JSON of the command line
@@ -52,16 +71,15 @@ describe("the loop", { timeout: 900_000 }, () => {
 
   it("ends with the same policy bytes under another name, in another folder, with every process killed on the way", async () => {
     const running = disturbed.run(["run", experiment, "--name", "second", "--json"]);
-    await sleep(25_000);
-    const { processes } = await disturbed.json("status");
-    const pids = processes
-      .map((process: { pid: number | null }) => process.pid)
-      .filter((pid: number | null) => pid !== null);
-    expect(pids.length).toBe(7);
-    for (const pid of pids) process.kill(pid, "SIGKILL");
-    await running;
+    await phase("climb");
+    await killAll();
+    const joined = disturbed.run(["run", experiment, "--name", "second", "--json"]);
+    await phase("finished");
+    await killAll();
     const second = await disturbed.json("run", experiment, "--name", "second");
     expect(second.status).toBe("done");
     expect(second.policy).toEqual(first.policy);
+    // Those who followed it when the stack was killed waited, or said in one line that it is gone.
+    for (const { stderr } of await Promise.all([running, joined])) expect(stderr).not.toMatch(/\n\s+at /);
   });
 });
