@@ -59,7 +59,8 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
     readonly try?: number;
     readonly phase: string;
   };
-  const scope = scopeKey({ experiment: name, iteration: detail.iteration, try: detail.try ?? 1 });
+  const at = { experiment: name, iteration: detail.iteration, try: detail.try ?? 1 };
+  const scope = scopeKey(at);
   const validations = await db
     .selectFrom("validations")
     .select([
@@ -82,7 +83,8 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
     .selectFrom("updates")
     .select(sql<number>`coalesce(max(update), 0)::int`.as("update"))
     .where("experiment", "=", name)
-    .where("iteration", "=", detail.iteration)
+    .where("iteration", "=", at.iteration)
+    .where("try", "=", at.try)
     .executeTakeFirstOrThrow();
   const reward = await db
     .selectFrom(

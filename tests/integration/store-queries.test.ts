@@ -10,7 +10,10 @@ import {
   listExperiments,
   openDatabase,
   poolSeries,
+  readProgress,
+  recordEvent,
   recordIteration,
+  recordValidation,
   showExperiment,
   showRollout,
   showTask,
@@ -189,5 +192,39 @@ describe("details", () => {
       [0, 0, "refine"],
       [1, 1, "admit"],
     ]);
+  });
+});
+
+describe("progress", () => {
+  const phase = (detail: { iteration: number; try?: number; phase: string }) =>
+    recordEvent(db, {
+      key: `demo-2/${detail.iteration}/${detail.try ?? ""}/${detail.phase}`,
+      experiment: "demo-2",
+      kind: "phase",
+      detail,
+    });
+
+  it("tells the pool and the updates of the try that the last phase names", async () => {
+    await phase({ iteration: 1, try: 1, phase: "climb again" });
+    const first = (await readProgress(db, "demo-2"))!;
+    expect(first).toMatchObject({ phase: "climb again", iteration: 1 });
+    expect(first.pool.candidates).toBeGreaterThan(1);
+    expect(first.update).toBeGreaterThan(0);
+    await phase({ iteration: 1, try: 2, phase: "pool" });
+    await recordValidation(db, {
+      scope: "demo-2/it/1/try/2",
+      candidate: 0,
+      task_id: null,
+      generator: "mutation",
+      outcome: "build",
+      gates: [],
+    });
+    const second = (await readProgress(db, "demo-2"))!;
+    expect(second).toMatchObject({ phase: "pool", iteration: 1, update: 0 });
+    expect(second.pool).toMatchObject({ candidates: 1, rejected: 1, probes: 0, admitted: 0 });
+  });
+
+  it("is null for an experiment that is not on record", async () => {
+    expect(await readProgress(db, "nothing")).toBeNull();
   });
 });
