@@ -1,0 +1,251 @@
+/**
+ * Services for tests of activities: a real record, real sandboxes and one real task. Only what is expensive is narrow: verdicts are
+ * read off a rollout's change, and the policy says given texts.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MockActivityEnvironment } from "@temporalio/testing";
+import { DefaultLogger } from "@temporalio/worker";
+import { createSandboxActivities, type SandboxServices } from "../../activities/index.ts";
+import type { CandidateRef, EnvironmentRef, GroupInput } from "../../activities/types.ts";
+import type { ExperimentSettings } from "../../core/experiment.ts";
+import type { PolicyRef } from "../../core/policy.ts";
+import type { FileChange, Task, Verdict } from "../../core/task.ts";
+import type { ExitReason, Trajectory } from "../../core/trajectory.ts";
+import { createGrading, type GradingService } from "../../services/grading/index.ts";
+import { createCommandCache } from "../../services/harness/index.ts";
+import { createNanoTemplate, type PolicyClient } from "../../services/policy/index.ts";
+import { createProcessRuntime } from "../../services/sandbox/index.ts";
+import {
+  createLocalArtifacts,
+  getJson,
+  getTask,
+  openAttempt,
+  openDatabase,
+  putJson,
+  sealRollout,
+} from "../../services/store/index.ts";
+import { createSynthesis } from "../../services/synthesis/index.ts";
+import { environmentAccess } from "../../workers/environment-access.ts";
+import { startTestPostgres } from "../support/postgres.ts";
+
+/** Failures are what some tests ask for: they are no warnings. */
+const logger = new DefaultLogger("ERROR");
+
+/** One call as a worker makes it. */
+export const call = <I, O>(activity: (input: I) => Promise<O>, input: I): Promise<O> =>
+  new MockActivityEnvironment({}, { logger }).run(activity, input);
+
+export interface ActivityBench {
+  readonly services: SandboxServices;
+  /** What grading was asked for, in order: the rollouts' changes. */
+  readonly graded: (readonly FileChange[])[];
+  /** Policies that were published, in order. */
+  readonly published: string[];
+  /** The policy of the rollouts to come. */
+  play(client: PolicyClient): void;
+  close(): Promise<void>;
+}
+
+/** The change of a rollout whose grading gives `outcome`. */
+export const changeOf = (outcome: Verdict["outcome"]): FileChange[] => [
+  { kind: "write", path: "outcome", content: outcome, encoding: "utf8" },
+];
+
+function verdictOf(change: readonly FileChange[]): Verdict {
+  const [written] = change;
+  const outcome = (written?.kind === "write" ? written.content : "failed") as Verdict["outcome"];
+  const rules = {
+    passed: "all-passed",
+    failed: "fail-to-pass-failed",
+    infrastructure: "infrastructure",
+  } as const;
+  return {
+    outcome,
+    rule: rules[outcome],
+    offending: outcome === "infrastructure" ? ["the host went away"] : [],
+    statuses: {},
+    treeHash: "0".repeat(64),
+    cpuSeconds: 0,
+    wallSeconds: 0,
+    mode: "cold",
+  };
+}
+
+export async function openActivityBench(): Promise<ActivityBench> {
+  const data = await mkdtemp(join(tmpdir(), "activities-"));
+  const postgres = await startTestPostgres();
+  const db = await openDatabase(postgres.url);
+  const artifacts = await createLocalArtifacts(join(data, "artifacts"));
+  const runtime = createProcessRuntime({ root: join(data, "sandboxes"), nodePath: process.execPath });
+  const real = createGrading({ runtime });
+  const graded: (readonly FileChange[])[] = [];
+  const published: string[] = [];
+  let client: PolicyClient | null = null;
+  const grading: GradingService = {
+    ...real,
+    grade: async ({ change }) => {
+      graded.push(change);
+      return verdictOf(change);
+    },
+  };
+  const template = createNanoTemplate();
+  const caches = new Map<string, ReturnType<typeof createCommandCache>>();
+  const services: SandboxServices = {
+    db,
+    artifacts,
+    policy: {
+      client: () => client!,
+      template: () => template,
+      publish: async (policy) => void published.push(policy.id),
+    },
+    environments: environmentAccess(
+      data,
+      (request) => real.runTests(request, "cold"),
+      () => {},
+    ),
+    runtime,
+    grading,
+    synthesis: createSynthesis({ grading: real, sandboxRuntime: runtime, mode: "warm" }),
+    commandCache: (key) => caches.get(key) ?? caches.set(key, createCommandCache()).get(key)!,
+  };
+  return {
+    services,
+    graded,
+    published,
+    play: (next) => {
+      client = next;
+    },
+    close: async () => {
+      await real.close();
+      await db.destroy();
+      await postgres.stop();
+      await rm(data, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A package prepared, candidates drawn, and the first one that passes the gates: by the activities themselves. */
+export async function makeTask(
+  services: SandboxServices,
+  name: string,
+): Promise<{ readonly environment: EnvironmentRef; readonly candidate: CandidateRef; readonly task: Task }> {
+  const activities = createSandboxActivities(services);
+  const environment = await call(activities.prepareEnvironment, { name, repeats: 1 });
+  const { candidates } = await call(activities.synthesise, {
+    seed: 1,
+    randomKeys: [1, "pool"],
+    environments: [environment],
+    choice: "random",
+    functions: "all",
+    mix: { mutation: 1, combination: 0, removal: 0 },
+    heldOutShare: 0.3,
+    from: 0,
+    count: 12,
+  });
+  for (const candidate of candidates) {
+    const { taskId } = await call(activities.validate, {
+      recordScope: "e/it/1/try/1",
+      candidate,
+      stabilityRuns: 1,
+      level: 2,
+    });
+    if (taskId === null) continue;
+    const row = await getTask(services.db, taskId);
+    return { environment, candidate, task: await getJson<Task>(services.artifacts, row.artifact) };
+  }
+  throw new Error(`no valid task of ${name} in ${candidates.length} candidates`);
+}
+
+const sha256 = "1".repeat(64);
+export const POLICY: PolicyRef = {
+  id: "nano-1111111111111111",
+  checkpoint: { uri: `artifact:${sha256}`, sha256, bytes: 10, kind: "policy" },
+  parent: null,
+  step: 0,
+};
+
+export function groupOf(
+  settings: ExperimentSettings,
+  taskId: string,
+  change: Partial<GroupInput>,
+): GroupInput {
+  return {
+    scope: { experiment: "e", iteration: 1, try: 1 },
+    phase: "climb",
+    key: "e/it/1/try/1/climb/1/0",
+    taskId,
+    level: 2,
+    policy: POLICY,
+    size: 2,
+    seed: settings.seed,
+    randomKeys: [1, "climb", 1, 0],
+    limits: settings.rollout.limits,
+    sampling: settings.rollout.sampling,
+    sandbox: settings.sandbox,
+    grading: settings.grading,
+    reward: settings.reward,
+    policyServer: settings.policy,
+    ...change,
+  };
+}
+
+export interface Member {
+  readonly outcome: Verdict["outcome"];
+  readonly exit?: ExitReason;
+  readonly segments?: Trajectory["segments"];
+}
+
+/** Rollouts on record, accepted and not yet graded, one per member. */
+export async function recordRollouts(
+  services: SandboxServices,
+  group: GroupInput,
+  members: readonly Member[],
+): Promise<void> {
+  for (const [member, { outcome, exit = "agent", segments }] of members.entries()) {
+    const trajectory: Trajectory = {
+      segments: segments ?? [{ tokens: [7, member], trainable: [0, 1], logProbs: [0, -0.25] }],
+      turns: [],
+      messages: [],
+      weightVersion: group.policy.id,
+      exit,
+      generatedTokens: 1,
+    };
+    const key = `${group.key}/${member}`;
+    const { fence } = await openAttempt(services.db, key);
+    await sealRollout(services.db, fence, {
+      key,
+      group_key: group.key,
+      member,
+      task_id: group.taskId,
+      level: group.level,
+      policy: group.policy.id,
+      content_key: key,
+      exit,
+      truncated: exit !== "agent",
+      turns: 1,
+      generated_tokens: 1,
+      outcome: null,
+      rule: null,
+      raw_reward: null,
+      reward: null,
+      tree_hash: sha256,
+      change: changeOf(outcome),
+      trajectory: await putJson(services.artifacts, trajectory, "trajectory"),
+      tools: {},
+      model_seconds: 0,
+      tool_seconds: 0,
+    });
+  }
+}
+
+/** Rollouts with these outcomes, graded: what a batch is assembled from. */
+export async function recordGraded(
+  services: SandboxServices,
+  group: GroupInput,
+  members: readonly Member[],
+): Promise<void> {
+  await recordRollouts(services, group, members);
+  await call(createSandboxActivities(services).verify, { ...group, size: members.length });
+}
