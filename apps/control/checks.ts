@@ -5,7 +5,7 @@ import type { ExperimentSettings, TaskSetSettings } from "../../core/experiment.
 import { SettingsError } from "../../core/schemas/index.ts";
 import { packageRoot } from "../../infra/stack/paths.ts";
 import { loadCatalogue } from "../../services/environments/index.ts";
-import { createOpenAIClient, requireTraining } from "../../services/policy/index.ts";
+import { createOpenAIClient, PolicyError, requireTraining } from "../../services/policy/index.ts";
 
 /** Every environment must be in the catalogue, and none that start policies are made from may be trained or measured on. Throws SettingsError. */
 export async function checkEnvironments(settings: ExperimentSettings, file: string): Promise<void> {
@@ -35,8 +35,8 @@ export async function checkEnvironments(settings: ExperimentSettings, file: stri
 }
 
 /**
- * What the policy is asked through must be fit for training. Throws SettingsError for a kind that has no trainer here, PolicyError for a
- * server that does not answer or returns no token ids.
+ * What the policy is asked through must be fit for training. Throws SettingsError for a kind that has no trainer here, and for a server
+ * that does not answer or returns no token ids.
  */
 export async function checkPolicy(settings: ExperimentSettings, file: string): Promise<void> {
   const { kind, baseUrl, apiKeyEnv, model } = settings.policy;
@@ -51,7 +51,22 @@ export async function checkPolicy(settings: ExperimentSettings, file: string): P
     });
   }
   if (baseUrl === null) return;
-  requireTraining(await createOpenAIClient({ baseUrl, apiKeyEnv, model }).capabilities(), baseUrl);
+  try {
+    requireTraining(await createOpenAIClient({ baseUrl, apiKeyEnv, model }).capabilities(), baseUrl);
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error;
+    throw new SettingsError(
+      "impossible-value",
+      {
+        file,
+        field: "policy.baseUrl",
+        line: null,
+        found: `${baseUrl} (${error.message})`,
+        expected: "a server that answers and returns token ids, log-probabilities and its weight version",
+      },
+      { cause: error },
+    );
+  }
 }
 
 /** Commit of the checkout, for the record; `unknown` outside of git. */

@@ -76,16 +76,33 @@ export function readStack(folder: string): StackState | null {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw new StackError("data-folder", `${stackFiles(folder).state}: ${(error as Error).message}`);
   }
-  let state: StackState;
-  try {
-    state = JSON.parse(text) as StackState;
-  } catch {
+  const state = parseState(text);
+  if (state === null)
     throw new StackError(
       "data-folder",
-      `${stackFiles(folder).state}: expected JSON; remove this file and run tadpole up again`,
+      `${stackFiles(folder).state}: expected the state of a stack; remove this file, then run tadpole down and tadpole up`,
     );
-  }
   return state.phase === "stopped" || supervisorLives(state) ? state : { ...state, phase: "dead" };
+}
+
+/** Null for what no supervisor wrote. */
+function parseState(text: string): StackState | null {
+  let found: Partial<StackState> | null;
+  try {
+    found = JSON.parse(text) as Partial<StackState> | null;
+  } catch {
+    return null;
+  }
+  const whole =
+    typeof found === "object" &&
+    found !== null &&
+    typeof found.phase === "string" &&
+    typeof found.supervisor?.pid === "number" &&
+    Array.isArray(found.processes) &&
+    typeof found.temporal === "object" &&
+    typeof found.postgres === "object" &&
+    typeof found.ports === "object";
+  return whole ? (found as StackState) : null;
 }
 
 export function supervisorLives(state: StackState): boolean {

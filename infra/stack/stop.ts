@@ -21,8 +21,8 @@ export interface StopResult {
 export async function stopStack(dataFolder: string): Promise<StopResult> {
   const folder = canonical(dataFolder);
   const state = readStack(folder);
-  if (!state) return { stopped: false, leftovers: 0 };
-  const alive = supervisorLives(state);
+  // Without its state file a stack is still known by the variable that its processes carry.
+  const alive = state !== null && supervisorLives(state);
   if (
     alive &&
     !(await terminate(state.supervisor, [{ signal: "SIGTERM", graceSeconds: supervisorGraceSeconds }]))
@@ -32,7 +32,7 @@ export async function stopStack(dataFolder: string): Promise<StopResult> {
   try {
     const last = readStack(folder) ?? state;
     const leftovers = await endLeftovers(folder, last);
-    if (last.phase === "dead") writeState(asStopped(last));
+    if (last?.phase === "dead") writeState(asStopped(last));
     return { stopped: alive || leftovers > 0, leftovers };
   } finally {
     await lock.release();

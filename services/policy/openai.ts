@@ -168,6 +168,7 @@ export function requireTraining(capabilities: Capabilities, server: string): voi
   const lacking = [
     ...(capabilities.tokenIds ? [] : ["token ids (return_token_ids)"]),
     ...(capabilities.logProbs ? [] : ["log-probabilities of the sampled tokens"]),
+    ...(capabilities.weightVersion ? [] : ["weight version (weight_version)"]),
   ];
   if (lacking.length > 0)
     throw new PolicyError(

@@ -141,7 +141,7 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
     if (bytes === null || sha256Of(bytes) === sha256) return bytes;
     throw new ArtifactError(
       "damaged",
-      `artifact ${file} is damaged: its content does not have the sha256 of its name; delete the file and run again what made it, or restore it from a copy`,
+      `artifact ${file} is damaged: its content does not have the sha256 of its name; restore it from a copy, or move the file away and run the experiment again under another --name, which makes the same content anew`,
     );
   }
 
@@ -163,7 +163,7 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
       if (bytes === null)
         throw new ArtifactError(
           "missing",
-          `artifact ${fileOf(ref.sha256)} (${ref.kind}, ${ref.bytes} bytes) is missing: restore it from a copy, or run again what made it`,
+          `artifact ${fileOf(ref.sha256)} (${ref.kind}, ${ref.bytes} bytes) is missing: restore it from a copy, or run the experiment again under another --name, which makes the same content anew`,
         );
       return bytes;
     },

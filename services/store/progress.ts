@@ -22,7 +22,7 @@ export interface Progress {
   readonly phaseSeconds: number;
   readonly pool: PoolProgress;
   readonly update: number;
-  /** Mean shaped reward of the groups sampled for the latest updates; null before the first. */
+  /** Mean shaped reward of the groups of the latest update; null before the first. */
   readonly meanReward: number | null;
   readonly rollouts: number;
   /** Newest last. */
@@ -86,19 +86,14 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
     .where("iteration", "=", at.iteration)
     .where("try", "=", at.try)
     .executeTakeFirstOrThrow();
-  const reward = await db
-    .selectFrom(
-      db
-        .selectFrom("groups")
-        .select(["mean_reward"])
-        .where("experiment", "=", name)
-        .where("phase", "=", "climb")
-        .orderBy("created_at", "desc")
-        .limit(8)
-        .as("recent"),
-    )
-    .select(sql<number | null>`avg(mean_reward)::float8`.as("mean"))
-    .executeTakeFirstOrThrow();
+  const { rows: rewards } = await sql<{ mean: number | null }>`
+    select avg(mean_reward)::float8 as mean from groups where key in (
+      select json_array_elements_text(groups) from (
+        select groups from batches
+        where experiment = ${name} and iteration = ${at.iteration} and try = ${at.try}
+        order by update desc limit 1
+      ) as latest
+    )`.execute(db);
   const rollouts = await db
     .selectFrom("rollouts")
     .select(sql<number>`count(*)::int`.as("count"))
@@ -126,7 +121,7 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
       histogram,
     },
     update: updates.update,
-    meanReward: reward.mean,
+    meanReward: rewards[0]!.mean,
     rollouts: rollouts.count,
     evaluations: evaluations.map((row) => ({
       iteration: row.iteration,

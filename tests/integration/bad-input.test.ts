@@ -107,6 +107,10 @@ describe("bad input is refused with one clear line, exit 2, and nothing changed"
   it("a bad override", () =>
     refused(["run", "quickstart", "--set", "climb.update=3"], ["climb.update", "updates"]));
 
+  it.each(["", "../x", "a\nb", "a/b", `${"x".repeat(101)}`])("a name that is none: %j", (name) =>
+    refused(["run", "quickstart", "--name", name], ["--name", "letters"]),
+  );
+
   it("a bad flag", () => refused(["run", "quickstart", "--sed", "3"], ["--sed"]));
 
   it("a policy server that returns no token ids", () =>

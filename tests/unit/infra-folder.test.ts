@@ -135,11 +135,14 @@ describe("stack.json", () => {
     expect(readStack(folder)?.phase).toBe("stopped");
   });
 
-  it("that is damaged is one message with the remedy", () => {
-    const folder = prepareDataFolder(join(root, "damaged"));
-    writeFileSync(stackFiles(folder).state, "{");
-    expect(() => readStack(folder)).toThrow(/stack.json: expected JSON; remove this file/);
-  });
+  it.each(["{", "null", "{}", "[]", "1", '{"phase":"running"}'])(
+    "that is damaged (%s) is one message with the remedy",
+    (text) => {
+      const folder = prepareDataFolder(join(root, "damaged"));
+      writeFileSync(stackFiles(folder).state, text);
+      expect(() => readStack(folder)).toThrow(/stack.json: expected the state of a stack; remove this file/);
+    },
+  );
 
   it("whose recorded process is somebody else by now has nobody ended by stop", async () => {
     const folder = prepareDataFolder(join(root, "reused"));

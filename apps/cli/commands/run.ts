@@ -1,6 +1,7 @@
 /** `run`: starts an experiment, or joins it, and follows it to its end. */
 import { type Command, InvalidArgumentError } from "commander";
 import { wantsJson } from "../command.ts";
+import { UsageError } from "../errors.ts";
 import { ProgressLine, writeJson, writeLine } from "../output.ts";
 import { stackProgress } from "../stack-progress.ts";
 
@@ -45,7 +46,7 @@ Leaving it (Ctrl-C) stops nothing; the same command joins again.`,
       const { follow } = await import("../watch.ts");
       const json = wantsJson(command);
       const { settings, defaultName } = await loadExperiment(source, options);
-      const name = options.name ?? defaultName;
+      const name = checkName(options.name ?? defaultName);
       await checkEnvironments(settings, source);
       await checkPolicy(settings, source);
       const view = new ProgressLine();
@@ -76,6 +77,14 @@ Leaving it (Ctrl-C) stops nothing; the same command joins again.`,
         stackProgress(json, view),
       );
     });
+}
+
+/** Names stand in workflow ids, record keys and file names. */
+function checkName(name: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(name)) return name;
+  throw new UsageError(
+    `--name ${JSON.stringify(name)}: expected at most 100 letters, digits, dots, hyphens and underscores, the first a letter or digit`,
+  );
 }
 
 function wholeNumber(text: string): number {
