@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { admittedPasses, decide } from "../../core/learnability.ts";
 import { type ProbeOutcome, refinementAction } from "../../core/refinement.ts";
+import { applyOverrides, parseExperimentFile } from "../../core/schemas/index.ts";
 import type { StatementLevel } from "../../core/task.ts";
 
 const half = { low: 0.5, high: 0.5 };
@@ -63,6 +64,33 @@ describe("decide", () => {
       [0.5, 4],
     ] as const)
       expect(() => decide(passes, runs, half)).toThrow(RangeError);
+  });
+});
+
+describe("the settings", () => {
+  const settings = parseExperimentFile(
+    `
+policy: { kind: nano }
+environments: { train: [a] }
+selection: { set: { environments: [a], tasks: 4 } }
+evaluation: { sets: { unseen: { environments: [b], tasks: 4 } } }
+`,
+    "x.yaml",
+  );
+  const withBand = (bounds: string) => () => applyOverrides(settings, [`filter.band=${bounds}`]);
+
+  it.each(["{low: 0, high: 0}", "{low: 1, high: 1}"])(
+    "refuse the band %s, which admits no task",
+    (bounds) => {
+      expect(withBand(bounds)).toThrow(
+        "filter.band: expected a band that holds at least one of 1..7 passes of 8 (filter.probes)",
+      );
+    },
+  );
+
+  it("take the narrowest bands beside them", () => {
+    for (const bounds of ["{low: 0, high: 0.125}", "{low: 0.875, high: 1}"])
+      expect(withBand(bounds)).not.toThrow();
   });
 });
 

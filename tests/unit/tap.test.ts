@@ -81,6 +81,9 @@ describe("parseTap", () => {
     ["a plan of more", TAPE.replace("1..6", "1..7")],
     ["two plans", `${TAPE}1..6\n`],
     ["a bail-out", `${TAPE}Bail out! no database\n`],
+    ["a number left out", TAPE.replace("ok 5 same", "ok 7 same")],
+    ["a number twice", TAPE.replace("ok 2 should", "ok 1 should")],
+    ["two results swapped", TAPE.replace("ok 5", "ok 6").replace("ok 6 same\n\n", "ok 5 same\n\n")],
     ["an extra result", TAPE.replace("# joins", "ok 5 fake\n# joins")],
     ["a second report inside", TAPE.replace("# joins", `${TAPE}# joins`)],
   ])("is not complete with %s", (_, text) => {
