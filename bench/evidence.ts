@@ -30,16 +30,22 @@ const CONTROLS = [
 ] as const;
 
 await withStack(async (session) => {
-  const records: Record[] = [];
-  for (const seed of SEEDS) records.push(...(await measureSeed(session, seed)));
   const version = await codeVersion();
-  await writeFile(
-    join(packageRoot, "docs/evidence.json"),
-    `${JSON.stringify({ codeVersion: version, records }, null, 1)}\n`,
-  );
-  await writeFile(join(packageRoot, "docs/evidence.md"), renderEvidence(records, version));
+  const records: Record[] = [];
+  for (const seed of SEEDS) {
+    records.push(...(await measureSeed(session, seed)));
+    // After each seed: whoever stops here has a page that says how many there are.
+    await writeFile(join(packageRoot, "docs/evidence.json"), evidenceJson(records, version));
+    await writeFile(join(packageRoot, "docs/evidence.md"), renderEvidence(records, version));
+  }
   console.log(renderEvidence(records, version));
 });
+
+/** One line per condition and set: diffs stay readable. */
+function evidenceJson(records: readonly Record[], version: string): string {
+  const lines = records.map((record) => `  ${JSON.stringify(record)}`).join(",\n");
+  return `{"codeVersion":${JSON.stringify(version)},"records":[\n${lines}\n]}\n`;
+}
 
 async function measureSeed(session: Session, seed: number): Promise<Record[]> {
   const { settings } = await loadExperiment(FILE, { seed, set: [] });

@@ -46,9 +46,14 @@ function phaseText(progress: Progress, settings: ExperimentSettings): string {
   const { pool } = progress;
   switch (progress.phase) {
     case "pool":
-      return `pool ${pool.admitted}/${settings.synthesis.poolTasks} admitted of ${pool.candidates} candidates (${pool.rejected} invalid), p̂ ${sparkline(pool.histogram)}`;
+      return `pool ${pool.admitted}/${settings.synthesis.poolTasks} admitted of ${pool.candidates} candidates (${pool.rejected} invalid, at most ${settings.synthesis.maxCandidates}), passes 0..${settings.filter.probes} ${sparkline(pool.histogram)}`;
     case "climb":
       return `update ${progress.update}/${settings.climb.updates}${progress.meanReward === null ? "" : `, mean reward ${progress.meanReward.toFixed(2)}`}`;
+    case "task sets": {
+      const sets = [...Object.values(settings.evaluation.sets), settings.selection.set];
+      const wanted = sets.reduce((sum, set) => sum + set.tasks, 0);
+      return `task sets, ${Math.min(progress.setTasks, wanted)} of ${wanted} held-out and validation tasks`;
+    }
     case "select":
       return "validating checkpoints";
     case "finished":

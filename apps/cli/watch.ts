@@ -22,6 +22,13 @@ const PATIENCE_MS = 120_000;
 export async function follow(session: Session, name: string, json: boolean): Promise<number> {
   const { settings } = await getExperiment(session.db, name);
   const view = new ProgressLine();
+  process.once("SIGINT", () => {
+    view.clear();
+    process.stderr.write(
+      `left ${name} running: the same command joins it again, tadpole down stops the stack\n`,
+    );
+    process.exit(130);
+  });
   let shown = "";
   let evaluated = 0;
   let lastSeen = Date.now();
@@ -56,6 +63,10 @@ export async function follow(session: Session, name: string, json: boolean): Pro
   const failure = await outcome(session, name);
   if (failure === null) {
     await writeExperiment(session, name, json);
+    if (!json)
+      view.note(
+        `Next: tadpole report ${name} (one HTML page); tadpole down stops the stack, which still runs.`,
+      );
     return exitCodes.done;
   }
   const message = `experiment ${name} failed: ${failure.reason}`;

@@ -25,6 +25,8 @@ export interface Progress {
   /** Mean shaped reward of the groups of the latest update; null before the first. */
   readonly meanReward: number | null;
   readonly rollouts: number;
+  /** While it is prepared: valid tasks of fixed sets found since it was created. */
+  readonly setTasks: number;
   /** Newest last. */
   readonly evaluations: readonly {
     readonly iteration: number;
@@ -41,7 +43,12 @@ export interface Progress {
 export async function readProgress(db: Db, name: string): Promise<Progress | null> {
   const experiment = await db
     .selectFrom("experiments")
-    .select(["status", "result", sql<number>`extract(epoch from now() - created_at)::float8`.as("elapsed")])
+    .select([
+      "status",
+      "result",
+      "created_at",
+      sql<number>`extract(epoch from now() - created_at)::float8`.as("elapsed"),
+    ])
     .where("name", "=", name)
     .executeTakeFirst();
   if (experiment === undefined) return null;
@@ -99,6 +106,13 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
     .select(sql<number>`count(*)::int`.as("count"))
     .where("group_key", "like", `${name.replace(/[\\%_]/g, "\\$&")}/%`)
     .executeTakeFirstOrThrow();
+  const setTasks = await db
+    .selectFrom("validations")
+    .select(sql<number>`count(*)::int`.as("count"))
+    .where("scope", "like", "set/%")
+    .where("task_id", "is not", null)
+    .where("created_at", ">=", experiment.created_at)
+    .executeTakeFirstOrThrow();
   const evaluations = await db
     .selectFrom("evaluations")
     .select(["iteration", "set_name", "mode", "pass_at_1", "low", "high", "tasks"])
@@ -123,6 +137,7 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
     update: updates.update,
     meanReward: rewards[0]!.mean,
     rollouts: rollouts.count,
+    setTasks: setTasks.count,
     evaluations: evaluations.map((row) => ({
       iteration: row.iteration,
       set: row.set_name,

@@ -18,6 +18,7 @@ const progress: Progress = {
   update: 0,
   meanReward: null,
   rollouts: 144,
+  setTasks: 0,
   evaluations: [],
 };
 
@@ -25,7 +26,7 @@ describe("the progress line", () => {
   it("names the phase, its fill, the pass-rate histogram and what is left", () => {
     const line = progressLine(progress, settings);
     expect(line).toMatch(
-      /^1 min 05 s {2}iteration 1\/2 · pool 12\/24 admitted of 20 candidates \(6 invalid\), p̂ █·▄ · 144 rollouts · about \d+ min \d\d s left$/,
+      /^1 min 05 s {2}iteration 1\/2 · pool 12\/24 admitted of 20 candidates \(6 invalid, at most 64\), passes 0\.\.8 █·▄ · 144 rollouts · about \d+ min \d\d s left$/,
     );
   });
 
@@ -41,6 +42,11 @@ describe("the progress line", () => {
     expect(shares).toEqual([...shares].sort((a, b) => a - b));
     expect(new Set(shares).size).toBe(shares.length);
     expect(completed({ ...progress, status: "done" }, settings)).toBe(1);
+  });
+
+  it("counts the tasks of fixed sets while it prepares", () => {
+    const line = progressLine({ ...progress, iteration: 0, phase: "task sets", setTasks: 17 }, settings);
+    expect(line).toContain("prepare · task sets, 17 of 50 held-out and validation tasks ·");
   });
 
   it("draws histograms", () => {
