@@ -1,0 +1,185 @@
+/**
+ * The loop's workflows on a real Temporal server, with activities that only note what they are asked and give a small plausible answer:
+ * what the workflows decide shows in the inputs.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Client } from "@temporalio/client";
+import { TestWorkflowEnvironment } from "@temporalio/testing";
+import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundle } from "@temporalio/worker";
+import type { Activities, CandidateRef, GroupInput } from "../../activities/types.ts";
+import type { ArtifactRef } from "../../core/artifact.ts";
+import type { ExperimentSettings } from "../../core/experiment.ts";
+import type { PolicyRef } from "../../core/policy.ts";
+import { applyOverrides, parseExperimentFile } from "../../core/schemas/index.ts";
+import type { Scope } from "../../core/scope.ts";
+import { packageRoot, temporalProgram } from "../../infra/stack/index.ts";
+import { QUEUES } from "../../workflows/queues.ts";
+
+const file = new URL("../support/smallest.yaml", import.meta.url);
+export const smallest = applyOverrides(parseExperimentFile(readFileSync(file, "utf8"), "smallest.yaml"), [
+  "filter.probes=2",
+  "climb.groupSize=2",
+]);
+export const changed = (...overrides: string[]): ExperimentSettings => applyOverrides(smallest, overrides);
+export const scopeOf = (experiment: string, iteration = 1): Scope => ({ experiment, iteration, try: 1 });
+
+export function bundleWorkflows(): Promise<WorkflowBundle> {
+  const logger = new DefaultLogger("ERROR");
+  return bundleWorkflowCode({ workflowsPath: join(packageRoot, "workflows/index.ts"), logger });
+}
+
+type Name = keyof Activities;
+type Input<N extends Name> = Parameters<Activities[N]>[0];
+type Answers = {
+  [N in Name]: (input: Input<N>) => ReturnType<Activities[N]> | Awaited<ReturnType<Activities[N]>>;
+};
+
+const artifact = (kind: ArtifactRef["kind"]): ArtifactRef => ({
+  uri: `artifact:${"0".repeat(64)}`,
+  sha256: "0".repeat(64),
+  bytes: 1,
+  kind,
+});
+
+export function policyOf(id: string, parent: string | null = null, step = 0): PolicyRef {
+  return { id, checkpoint: artifact("policy"), parent, step };
+}
+
+export const start = policyOf("start");
+
+/** Id of each version: the policy after that many updates, `skipped` ones leaving it as it was. */
+export function versionsOf(updates: number, skipped: readonly number[] = []): string[] {
+  const versions = ["start"];
+  for (let update = 1; update <= updates; update++)
+    versions.push(skipped.includes(update) ? versions.at(-1)! : `${versions.at(-1)}+${update}`);
+  return versions;
+}
+
+export function candidateOf(index: number, change: Partial<CandidateRef> = {}): CandidateRef {
+  return {
+    index,
+    environment: { name: "a", key: "a@1" },
+    generator: "mutation",
+    key: `key-${index}`,
+    functions: [`a#index.js#f${index}`],
+    artifact: artifact("task"),
+    ...change,
+  };
+}
+
+/** Every candidate is valid, every group mixed, every task admitted; update u of an iteration makes `<parent>+<u>`. */
+const PLAUSIBLE: Answers = {
+  prepareEnvironment: ({ name }) => ({ name, key: `${name}@1` }),
+  startPolicy: () => start,
+  synthesise: ({ from, count }) => ({
+    candidates: Array.from({ length: count }, (_, i) => candidateOf(from + i)),
+    empty: [],
+  }),
+  validate: ({ candidate, recordScope }) => ({ taskId: `${recordScope}:${candidate.key}`, rejectedBy: null }),
+  refine: () => ({ written: true, reason: null }),
+  rollout: ({ group, member }) => ({
+    key: `${group.key}/${member}`,
+    exit: "agent",
+    turns: 2,
+    generatedTokens: 9,
+  }),
+  verify: ({ key, size }) => ({ key, passes: 1, size, meanReward: 1 / size, zeroVariance: false }),
+  filter: () => ({ action: "admit" }),
+  assemble: ({ groups }) => ({ batch: artifact("batch"), kept: groups.length, dropped: 0 }),
+  update: ({ parent, update }) => policyOf(`${parent.id}+${update}`, parent.id, parent.step + 1),
+  publish: () => undefined,
+  evaluate: ({ groups }) => ({ tasks: groups.length, samples: 1, passAt1: 0.5, low: 0, high: 1 }),
+  findTaskSet: ({ spec }) => ({ hash: `${spec.tasks}-${spec.functions}`, found: null }),
+  saveTaskSet: () => undefined,
+  recordExperiment: () => undefined,
+  recordIteration: () => undefined,
+};
+
+/** Of one test: its answers, and what the workflows asked so far, in order. */
+export class Recorder {
+  readonly calls: { readonly name: Name; readonly input: unknown }[] = [];
+  readonly #answers: Answers;
+
+  constructor(answers: Partial<Answers> = {}) {
+    this.#answers = { ...PLAUSIBLE, ...answers };
+  }
+
+  inputs<N extends Name>(name: N): Input<N>[] {
+    return this.calls.filter((call) => call.name === name).map((call) => call.input as Input<N>);
+  }
+
+  /** Inputs of verify: the groups that were collected, by their keys. */
+  groups(): Map<string, GroupInput> {
+    return new Map(this.inputs("verify").map((group) => [group.key, group]));
+  }
+
+  async answer(name: Name, input: unknown): Promise<unknown> {
+    this.calls.push({ name, input });
+    return (this.#answers[name] as (input: unknown) => unknown)(input);
+  }
+}
+
+export interface WorkflowBench {
+  readonly client: Client;
+  /** Runs one workflow to its end, with `recorder` as all its activities. */
+  run<T>(workflow: string, id: string, input: object, recorder: Recorder): Promise<T>;
+  close(): Promise<void>;
+}
+
+let installed = false;
+
+/** `extraArgs` go to the server. */
+export async function openWorkflowBench(
+  workflowBundle: WorkflowBundle,
+  extraArgs: readonly string[] = [],
+): Promise<WorkflowBench> {
+  if (!installed) {
+    Runtime.install({
+      logger: new DefaultLogger("ERROR"),
+      shutdownSignals: [],
+      telemetryOptions: { logging: { filter: "ERROR", forward: {} } },
+    });
+    installed = true;
+  }
+  const environment = await TestWorkflowEnvironment.createLocal({
+    server: {
+      executable: { type: "existing-path", path: temporalProgram() },
+      log: { format: "pretty", level: "error" },
+      extraArgs: [...extraArgs],
+    },
+  });
+  let recorder = new Recorder();
+  const activities = Object.fromEntries(
+    (Object.keys(PLAUSIBLE) as Name[]).map((name) => [
+      name,
+      (input: unknown) => recorder.answer(name, input),
+    ]),
+  );
+  const connection = environment.nativeConnection;
+  const workers = await Promise.all(
+    Object.values(QUEUES).map((taskQueue) =>
+      Worker.create({
+        connection,
+        taskQueue,
+        activities,
+        shutdownGraceTime: 0,
+        ...(taskQueue === QUEUES.orchestrate ? { workflowBundle } : {}),
+      }),
+    ),
+  );
+  const running = Promise.all(workers.map((worker) => worker.run()));
+  return {
+    client: environment.client,
+    run: (workflow, workflowId, input, next) => {
+      recorder = next;
+      const options = { workflowId, taskQueue: QUEUES.orchestrate, args: [input] };
+      return environment.client.workflow.execute(workflow, options);
+    },
+    close: async () => {
+      for (const worker of workers) worker.shutdown();
+      await running;
+      await environment.teardown();
+    },
+  };
+}
