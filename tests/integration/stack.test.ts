@@ -119,7 +119,11 @@ describe("a stack", () => {
       const before = stackStatus(folder).processes.find((each) => each.name === name)!;
       process.kill(before.pid!, "SIGKILL");
       const now = () => stackStatus(folder).processes.find((each) => each.name === name)!;
-      await until(() => now().state === "ready" && now().pid !== before.pid, `${name} is ready again`);
+      // Between the kill and the supervisor's notice, the process on record is dead: it has no pid.
+      await until(() => {
+        const { state, pid } = now();
+        return state === "ready" && pid !== null && pid !== before.pid;
+      }, `${name} is ready again`);
       expect(now().restarts).toBe(before.restarts + 1);
       expect(now().cpuSeconds).toBeGreaterThan(0);
       expect(await query("select n from kept")).toEqual([{ n: 7 }]);
