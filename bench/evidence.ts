@@ -17,7 +17,7 @@ import {
 } from "../apps/control/index.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import { packageRoot } from "../infra/stack/index.ts";
-import { readProgress, showExperiment } from "../services/store/index.ts";
+import { getExperiment, readProgress, showExperiment } from "../services/store/index.ts";
 import { type Condition, type Record, renderEvidence } from "./evidence-report.ts";
 
 const SEEDS = [1, 2, 3];
@@ -30,15 +30,18 @@ const CONTROLS = [
 ] as const;
 
 await withStack(async (session) => {
-  const version = await codeVersion();
+  const versions = new Set<string>();
   const records: Record[] = [];
   for (const seed of SEEDS) {
     records.push(...(await measureSeed(session, seed)));
+    // The code that ran, which may be older than the one that writes the page.
+    versions.add((await getExperiment(session.db, `evidence-${seed}`)).code_version);
+    const version = [...versions].join(", ");
     // After each seed: whoever stops here has a page that says how many there are.
     await writeFile(join(packageRoot, "docs/evidence.json"), evidenceJson(records, version));
     await writeFile(join(packageRoot, "docs/evidence.md"), renderEvidence(records, version));
   }
-  console.log(renderEvidence(records, version));
+  console.log(renderEvidence(records, [...versions].join(", ")));
 });
 
 /** One line per condition and set: diffs stay readable. */
