@@ -19,5 +19,8 @@ function textOf(value: unknown): string | undefined {
 export function differingPaths(left: unknown, right: unknown): string[][] {
   if (!isRecord(left) || !isRecord(right)) return textOf(left) === textOf(right) ? [] : [[]];
   const keys = [...new Set([...Object.keys(left), ...Object.keys(right)])].sort();
-  return keys.flatMap((key) => differingPaths(left[key], right[key]).map((path) => [key, ...path]));
+  // A key of one side alone may be a name that every object inherits.
+  const own = (value: Record<string, unknown>, key: string) =>
+    Object.hasOwn(value, key) ? value[key] : undefined;
+  return keys.flatMap((key) => differingPaths(own(left, key), own(right, key)).map((path) => [key, ...path]));
 }

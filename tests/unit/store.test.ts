@@ -37,6 +37,10 @@ describe("differing paths", () => {
     expect(differingPaths(left, right)).toEqual([["climb", "updates"], ["mix"], ["name"]]);
   });
 
+  it("are not hidden by names that every object inherits", () => {
+    expect(differingPaths({ valueOf: "" }, {})).toEqual([["valueOf"]]);
+  });
+
   it("are none exactly when the hashes are equal", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (left, right) => {
