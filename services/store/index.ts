@@ -23,6 +23,7 @@ export {
   setResult,
   setStatus,
 } from "./experiments.ts";
+export { type HoldState, holdExperiment, readHold, releaseExperiment } from "./holds.ts";
 export {
   type Attempt,
   appendTurn,
@@ -32,6 +33,7 @@ export {
   readLedger,
   sealRollout,
 } from "./ledger.ts";
+export { findPiece, type PieceKey, type PieceKind, recordPiece } from "./pieces.ts";
 export {
   getPolicy,
   listPolicies,

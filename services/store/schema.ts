@@ -1,10 +1,14 @@
 /** The database as Kysely sees it. Primary keys derive from domain keys, so that a retried activity writes the same row again. */
-import type { ColumnType, JSONColumnType } from "kysely";
+import type { ColumnType, Generated, JSONColumnType } from "kysely";
 
 /** Written by the database's clock; for people, never compared. */
 type Timestamp = ColumnType<Date, never, never>;
 // biome-ignore lint/suspicious/noExplicitAny: rows carry JSON whose shape its writer's type states
 type Json<T = any> = JSONColumnType<T & object, string, string>;
+/** May be left out when a row is written: null then. */
+type Optional<T> = ColumnType<T | null, T | null | undefined, T | null>;
+// biome-ignore lint/suspicious/noExplicitAny: as above
+type OptionalJson<T = any> = ColumnType<(T & object) | null, string | null | undefined, string | null>;
 
 export interface Database {
   experiments: {
@@ -15,6 +19,13 @@ export interface Database {
     status: string;
     code_version: string;
     result: Json | null;
+    /** A `Hold` (core/steering.ts) while everything waits; null = nothing is held. */
+    hold: OptionalJson;
+    /** Counts resumes: budgets and watchdogs look at one epoch only. */
+    epoch: Generated<number>;
+    /** `Amendment[]` (core/steering.ts), oldest first. */
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    amendments: ColumnType<any[], string | undefined, string>;
     created_at: Timestamp;
     updated_at: Timestamp;
   };
@@ -27,6 +38,17 @@ export interface Database {
     end_policy: string | null;
     pool: Json | null;
     pinned: Json;
+    /** Of a replay: the phase from which everything is made anew, what was overridden (path -> value), and the try it repeats. */
+    from_phase: Optional<string>;
+    overrides: OptionalJson;
+    base_try: Optional<number>;
+    /** An earlier iteration has been replayed since. */
+    stale: Generated<boolean>;
+    code_version: Optional<string>;
+    /** Keys of the pool's candidates, once it is full: later pools leave them out. */
+    keys: OptionalJson<string[]>;
+    /** Index of the last candidate whose result was read; results of later ones are surplus. */
+    last_candidate: Optional<number>;
     created_at: Timestamp;
     updated_at: Timestamp;
   };
@@ -111,6 +133,10 @@ export interface Database {
     tools: Json;
     model_seconds: number;
     tool_seconds: number;
+    /** Key of the rollout of an earlier try that it was taken over from. */
+    reused_from: Optional<string>;
+    /** Hash of everything the verdict depends on. */
+    verdict_key: Optional<string>;
     created_at: Timestamp;
   };
   attempts: {
@@ -119,6 +145,17 @@ export interface Database {
     fence: string;
     status: string;
     error: string | null;
+    experiment: Generated<string>;
+    /** The experiment's epoch when it began. */
+    epoch: Generated<number>;
+    /** Failure type (core/failures.ts) of a failed attempt. */
+    kind: Optional<string>;
+    /** The attempt whose ledger it went on from, with how many finished turns; `note` says why not where it could not. */
+    resumed_from: Optional<number>;
+    resumed_turns: Optional<number>;
+    note: Optional<string>;
+    /** What a superseded attempt came to after all: kept, and used for nothing. */
+    late_result: OptionalJson;
     created_at: Timestamp;
     updated_at: Timestamp;
   };
@@ -133,6 +170,10 @@ export interface Database {
     weight_version: string;
     new_segment: boolean;
     record: Json;
+    /** What the server answered, as the loop needs it to go on: {text, finish}. */
+    reply: OptionalJson;
+    /** False from the model's answer until the results of its tool calls are in `record`. */
+    answered: Generated<boolean>;
     created_at: Timestamp;
   };
   /** What each update was offered: the groups collected for it. `artifact` is null when every group was dropped, so that no update was made. */
@@ -185,7 +226,31 @@ export interface Database {
     results: Json;
     created_at: Timestamp;
   };
-  task_sets: { hash: string; spec: Json; tasks: Json<string[]>; created_at: Timestamp };
+  task_sets: {
+    hash: string;
+    spec: Json;
+    tasks: Json<string[]>;
+    last_candidate: Optional<number>;
+    created_at: Timestamp;
+  };
   artifacts: { sha256: string; kind: string; bytes: number; uri: string; created_at: Timestamp };
   events: { key: string; experiment: string; kind: string; detail: Json; created_at: Timestamp };
+  /** Finished pieces of a try that a later try of the same iteration may take over, by content (docs/replay.md). */
+  pieces: {
+    experiment: string;
+    kind: string;
+    content_key: string;
+    iteration: number;
+    try: number;
+    result: Json;
+    created_at: Timestamp;
+  };
+  /** Requests over HTTP that carried an Idempotency-Key, with what was answered; `status` is null while one is in progress. */
+  requests: {
+    key: string;
+    fingerprint: string;
+    status: Optional<number>;
+    response: OptionalJson;
+    created_at: Timestamp;
+  };
 }

@@ -3,10 +3,12 @@ import { type Kysely, type Migration, Migrator, sql } from "kysely";
 import { StoreError } from "../errors.ts";
 import type { Database } from "../schema.ts";
 import * as initial from "./0001-initial.ts";
+import * as durability from "./0002-durability.ts";
 
 /** In order; a released migration is never edited, only followed by another. Imported statically so that a bundle holds them. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0001-initial": initial,
+  "0002-durability": durability,
 };
 
 /** Key of the advisory lock: any constant, the same in every version. */

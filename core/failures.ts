@@ -1,0 +1,76 @@
+/**
+ * Every failure an activity reports, and what follows from it. This table alone decides whether trying again can help, whether the
+ * slot's infrastructure budget pays for it, and whether the experiment is held until someone has looked.
+ */
+import { errorKind } from "./errors.ts";
+
+export interface FailureRule {
+  readonly retried: boolean;
+  /** Spends `limits.infrastructureRetries` of its slot and feeds the watchdog. */
+  readonly spendsBudget: boolean;
+  /** The experiment is held: the reason is shown, everything waits for a resume, then the work is tried again. */
+  readonly holds: boolean;
+  /** For people: what it says about the run. */
+  readonly meaning: string;
+}
+
+const rule = (
+  meaning: string,
+  { retried = true, spendsBudget = false, holds = false }: Partial<FailureRule> = {},
+): FailureRule => ({ retried, spendsBudget, holds, meaning });
+
+/** By the `type` of the ApplicationFailure that Temporal shows. */
+export const FAILURES = {
+  BadInput: rule("someone has to change something: settings, an environment, a record", { retried: false }),
+  Infrastructure: rule("a sandbox, a grader or an inference server failed; no sample was taken", {
+    spendsBudget: true,
+  }),
+  Internal: rule("an error nobody expected; no sample was taken", { spendsBudget: true }),
+  Unavailable: rule("the record cannot be reached; the work waits for it"),
+  Held: rule("the experiment is held; the work waits for a resume"),
+  Fenced: rule("a newer attempt owns the slot; this one changes nothing"),
+  Diverged: rule("the update made a policy that is not finite", { holds: true }),
+  DiskLow: rule("the disk is below its watermark, or full", { holds: true }),
+} as const satisfies Readonly<Record<string, FailureRule>>;
+
+export type FailureType = keyof typeof FAILURES;
+
+/** Types that Temporal must not retry. */
+export const NOT_RETRIED = (Object.keys(FAILURES) as FailureType[]).filter((type) => !FAILURES[type].retried);
+
+/** By `<error's name>.<kind>`; `*` stands for every other kind of that class. */
+const TYPE_OF: Readonly<Record<string, FailureType>> = {
+  "SandboxError.disk": "DiskLow",
+  "SandboxError.*": "Infrastructure",
+  "PolicyError.capability": "BadInput",
+  "PolicyError.*": "Infrastructure",
+  "SynthesisError.*": "Infrastructure",
+  "StoreError.unreachable": "Unavailable",
+  "StoreError.timeout": "Unavailable",
+  "StoreError.busy": "Unavailable",
+  "StoreError.disk-full": "DiskLow",
+  "StoreError.fenced": "Fenced",
+  "StoreError.*": "BadInput",
+  "ArtifactError.disk-full": "DiskLow",
+  "ArtifactError.unwritable": "DiskLow",
+  "ArtifactError.*": "BadInput",
+  "EnvironmentError.install": "Infrastructure",
+  "EnvironmentError.*": "BadInput",
+  "TrainerError.diverged": "Diverged",
+  "TrainerError.*": "BadInput",
+  "BatchError.*": "BadInput",
+  "CheckpointError.not-finite": "Diverged",
+  "CheckpointError.*": "BadInput",
+};
+
+/** The failure type of any error; `Internal` for one of another origin. */
+export function failureType(error: unknown): FailureType {
+  const kind = errorKind(error);
+  if (kind === null) return "Internal";
+  const { name } = error as Error;
+  return TYPE_OF[`${name}.${kind}`] ?? TYPE_OF[`${name}.*`] ?? "Internal";
+}
+
+export function failureRule(type: string): FailureRule {
+  return FAILURES[type as FailureType] ?? FAILURES.Internal;
+}

@@ -1,0 +1,116 @@
+/** Steering of a running experiment: what can be asked of it, what it answers, and which settings may change while it runs. */
+
+/** Every request has an id of its own; the same id again changes nothing and gives the same answer. */
+export interface Request {
+  readonly request: string;
+}
+
+export interface PauseRequest extends Request {
+  /** Shown wherever the hold is. */
+  readonly reason: string;
+}
+
+export interface AmendRequest extends Request {
+  /** Dotted path of a setting that `AMENDABLE` lists. */
+  readonly path: string;
+  readonly value: number | boolean;
+}
+
+/** `pausing`: held, and work that had begun is still winding up. */
+export type SteeringStatus = "running" | "pausing" | "paused" | "stopping" | "ended";
+
+export interface Amendment extends AmendRequest {
+  readonly old: number | boolean;
+  /** 1-based; an iteration's input is pinned, so that an amendment holds from the next one on. */
+  readonly fromIteration: number;
+}
+
+/** Why everything waits. `kind` is `user`, a failure type (`core/failures.ts`) or a watchdog's name. */
+export interface Hold {
+  readonly kind: string;
+  readonly reason: string;
+}
+
+/** The answer to the query `state`, and of every update. */
+export interface ExperimentSteering {
+  readonly status: SteeringStatus;
+  readonly hold: Hold | null;
+  readonly phase: string;
+  /** 0 while it is prepared. */
+  readonly iteration: number;
+  readonly try: number;
+  readonly policy: string | null;
+  readonly amendments: readonly Amendment[];
+}
+
+interface Amendable {
+  readonly type: "count" | "number" | "boolean";
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** Settings that may change while an experiment runs; from the next iteration on. */
+export const AMENDABLE: Readonly<Record<string, Amendable>> = {
+  iterations: { type: "count", min: 1 },
+  "synthesis.poolTasks": { type: "count", min: 1 },
+  "synthesis.maxCandidates": { type: "count", min: 1 },
+  "filter.band.low": { type: "number", min: 0, max: 1 },
+  "filter.band.high": { type: "number", min: 0, max: 1 },
+  "filter.maxRefinements": { type: "count", min: 0 },
+  "climb.updates": { type: "count", min: 1 },
+  "optimizer.learningRate": { type: "number", min: 0 },
+  "evaluation.greedy": { type: "boolean" },
+  "concurrency.calibrations": { type: "count", min: 1 },
+  "concurrency.groups": { type: "count", min: 1 },
+  "limits.infrastructureRetries": { type: "count", min: 0 },
+};
+
+/** Null when the amendment may be made, else what was expected: one sentence that names the path. */
+export function amendmentProblem(path: string, value: unknown): string | null {
+  const rule = Object.hasOwn(AMENDABLE, path) ? AMENDABLE[path] : undefined;
+  if (rule === undefined)
+    return `${path} is fixed while an experiment runs; amendable are ${Object.keys(AMENDABLE).join(", ")}`;
+  if (rule.type === "boolean") return typeof value === "boolean" ? null : `${path}: expected true or false`;
+  const { type, min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = rule;
+  const kind = type === "count" ? "a whole number" : "a number";
+  const fits =
+    typeof value === "number" &&
+    Number.isFinite(value) &&
+    (type !== "count" || Number.isSafeInteger(value)) &&
+    value >= min &&
+    value <= max;
+  const range = Number.isFinite(max) ? `from ${min} to ${max}` : `of at least ${min}`;
+  return fits ? null : `${path}: expected ${kind} ${range}`;
+}
+
+/** The value at a dotted path, undefined where there is none. */
+export function settingAt(settings: object, path: string): unknown {
+  let value: unknown = settings;
+  for (const part of path.split("."))
+    value =
+      typeof value === "object" && value !== null && Object.hasOwn(value, part)
+        ? (value as Record<string, unknown>)[part]
+        : undefined;
+  return value;
+}
+
+/** A copy of `settings` with the value at a dotted path that exists replaced. */
+export function withSetting<T extends object>(settings: T, path: string, value: unknown): T {
+  const [first, ...rest] = path.split(".");
+  const fields = settings as Record<string, unknown>;
+  return {
+    ...settings,
+    [first!]: rest.length === 0 ? value : withSetting(fields[first!] as object, rest.join("."), value),
+  };
+}
+
+/** The settings with every amendment made that holds in `iteration`, in their order. */
+export function amended<T extends object>(
+  settings: T,
+  amendments: readonly Amendment[],
+  iteration: number,
+): T {
+  return amendments
+    .filter(({ fromIteration }) => fromIteration <= iteration)
+    .reduce((current, { path, value }) => withSetting(current, path, value), settings);
+}

@@ -1,0 +1,16 @@
+/** What a running experiment can be asked and told: updates and a query of `exp/<name>`, signals to its children. */
+import { defineQuery, defineSignal, defineUpdate } from "@temporalio/workflow";
+import type { AmendRequest, ExperimentSteering, PauseRequest, Request } from "../core/steering.ts";
+
+/** Each returns on acceptance; a request id seen before gives the state and changes nothing. */
+export const pauseUpdate = defineUpdate<ExperimentSteering, [PauseRequest]>("pause");
+export const resumeUpdate = defineUpdate<ExperimentSteering, [Request]>("resume");
+/** Ends the current phase early, selects the best checkpoint so far, and finishes the experiment as `stopped`. */
+export const stopUpdate = defineUpdate<ExperimentSteering, [Request]>("stop");
+export const amendUpdate = defineUpdate<ExperimentSteering, [AmendRequest]>("amend");
+/** Ends the current phase with what it has: the pool's admitted tasks, the climb's updates so far, no further evaluation. */
+export const skipUpdate = defineUpdate<ExperimentSteering, [Request]>("skip");
+export const stateQuery = defineQuery<ExperimentSteering>("state");
+
+/** To a phase's workflow: come to an end with what is there. */
+export const finishEarlySignal = defineSignal("finishEarly");
