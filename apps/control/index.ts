@@ -11,3 +11,13 @@ export {
   startExperiment,
 } from "./experiments.ts";
 export { type Session, withRecord, withStack } from "./session.ts";
+export {
+  amendExperiment,
+  pauseExperiment,
+  resumeExperiment,
+  SteeringError,
+  type SteeringErrorKind,
+  skipPhase,
+  steeringState,
+  stopExperiment,
+} from "./steering.ts";
