@@ -1,5 +1,6 @@
 /** One supervised process: start, readiness, health, restart with backoff, giving up, stop. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { ProcessLog } from "./logs.ts";
@@ -15,16 +16,29 @@ const lastDelaySeconds = 15;
 /** A process that was ready for this long starts again with a clean record. */
 const provenSeconds = 30;
 
-/** After so many failures in a row without being proven it is left alone, with the reason in the state. */
+/**
+ * After so many failures in a row without being proven it is left alone, with the reason in the state. What others did to it is no
+ * failure of its own: SIGKILL while it served (a person, the kernel short of memory), or an end while something it needs was away.
+ */
 export const failuresUntilGivenUp = 6;
 
 /** A busy machine is slow to answer; only several unanswered probes in a row count as a hang. */
 const probeEverySeconds = 10;
 const missedProbesUntilRestart = 6;
 
+/** How often a process that must wait looks again. */
+const waitMilliseconds = 100;
+
 /** Seconds to wait before the next start after `failures` failures in a row. */
 export function backoffSeconds(failures: number): number {
   return Math.min(lastDelaySeconds, firstDelaySeconds * 2 ** (failures - 1));
+}
+
+/** How one incarnation ended. */
+interface Ending {
+  readonly reason: string;
+  /** It did nothing wrong: others ended it. */
+  readonly blameless: boolean;
 }
 
 interface Running {
@@ -32,6 +46,8 @@ interface Running {
   readonly identity: ProcessIdentity | null;
   readonly startedAt: number;
   readonly ended: Promise<string>;
+  /** Its own supervisor is ending it. */
+  ending: boolean;
 }
 
 export class SupervisedProcess {
@@ -40,6 +56,8 @@ export class SupervisedProcess {
   readonly #log: ProcessLog;
   readonly #logger: Logger;
   readonly #changed: () => void;
+  readonly #needsServe: () => boolean;
+  readonly #heldDownBy: string | null;
   #phase: ProcessPhase = "waiting";
   #running: Running | null = null;
   #stopping = new AbortController();
@@ -57,6 +75,10 @@ export class SupervisedProcess {
     logger: Logger;
     cpuPastSeconds: number;
     changed: () => void;
+    /** Whether what it needs serves; it does not start again before. Default: always. */
+    needsServe?: () => boolean;
+    /** While this file exists the process is not started. */
+    heldDownBy?: string;
   }) {
     this.definition = options.definition;
     this.#environment = options.environment;
@@ -64,6 +86,8 @@ export class SupervisedProcess {
     this.#logger = options.logger;
     this.#cpuPast = options.cpuPastSeconds;
     this.#changed = options.changed;
+    this.#needsServe = options.needsServe ?? (() => true);
+    this.#heldDownBy = options.heldDownBy ?? null;
     if (options.definition.absent) this.#phase = options.definition.absent;
   }
 
@@ -107,7 +131,9 @@ export class SupervisedProcess {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    const identity = this.#running?.identity;
+    const running = this.#running;
+    const identity = running?.identity;
+    if (running) running.ending = true;
     if (identity && !(await terminate(identity, this.definition.stop)))
       this.#logger.error({ process: this.definition.name, pid: identity.pid }, "does not end");
     await this.#loop;
@@ -124,39 +150,64 @@ export class SupervisedProcess {
 
   async #supervise(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
-      const reason = await this.#runOnce(stopping).catch((error: Error) => error.message);
+      await this.#untilAllowed(stopping);
+      const { reason, blameless } = await this.#runOnce(stopping).catch(
+        (error: Error): Ending => ({ reason: error.message, blameless: false }),
+      );
       if (stopping.aborted) return;
-      this.#failures += 1;
+      if (!blameless) this.#failures += 1;
       const problem = [reason, ...this.#log.lastLines()].join("\n");
       if (this.#failures >= failuresUntilGivenUp) {
         return this.#enter("failed", `given up after ${this.#failures} failures: ${problem}`);
       }
       this.#enter("backoff", problem);
-      await sleep(backoffSeconds(this.#failures) * 1000, undefined, { signal: stopping }).catch(() => {});
+      await sleep(backoffSeconds(Math.max(1, this.#failures)) * 1000, undefined, { signal: stopping }).catch(
+        () => {},
+      );
     }
   }
 
-  /** Resolves with the reason when the process has ended. */
-  async #runOnce(stopping: AbortSignal): Promise<string> {
+  /** Waits while the process is held down, or while what it needs is away: starting would be a failure that is not its own. */
+  async #untilAllowed(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted) {
+      const held = this.#heldDownBy !== null && existsSync(this.#heldDownBy);
+      if (!held && this.#needsServe()) return;
+      const problem = held ? `held down by ${this.#heldDownBy}` : "waits for what it needs";
+      if (problem !== this.#problem) this.#enter("backoff", problem);
+      await sleep(waitMilliseconds, undefined, { signal: stopping }).catch(() => {});
+    }
+  }
+
+  /** Resolves when the process has ended. */
+  async #runOnce(stopping: AbortSignal): Promise<Ending> {
     this.#enter("starting");
     await this.definition.prepare?.();
     const command = await this.definition.command();
-    if (stopping.aborted) return "stopped";
+    if (stopping.aborted) return { reason: "stopped", blameless: true };
     const running = this.#spawn(command.file, command.args);
     this.#running = running;
     this.#starts += 1;
     this.#changed();
     const unready = await this.#untilReady(running);
     if (unready !== null) {
-      if (running.identity) await terminate(running.identity, this.definition.stop);
-      await running.ended;
-      return unready;
+      // Asked now: what it needs may serve again once this one has wound up.
+      const blameless = !this.#needsServe();
+      await this.#end(running);
+      return { reason: unready, blameless };
     }
     this.#enter("ready", null);
     const readyAt = Date.now();
     const reason = await this.#whileHealthy(running);
+    const killed = running.process.signalCode === "SIGKILL" && !running.ending;
+    const blameless = killed || !this.#needsServe();
     if (Date.now() - readyAt > provenSeconds * 1000) this.#failures = 0;
-    return reason;
+    return { reason, blameless };
+  }
+
+  async #end(running: Running): Promise<void> {
+    running.ending = true;
+    if (running.identity) await terminate(running.identity, this.definition.stop);
+    await running.ended;
   }
 
   #spawn(file: string, args: readonly string[]): Running {
@@ -182,7 +233,7 @@ export class SupervisedProcess {
       this.#changed();
     });
     const identity = child.pid === undefined ? null : identify(child.pid, this.definition.mark);
-    return { process: child, identity, startedAt: Date.now(), ended };
+    return { process: child, identity, startedAt: Date.now(), ended, ending: false };
   }
 
   /** Null once ready, else why not. */
@@ -237,7 +288,7 @@ export class SupervisedProcess {
       );
     }
     if (missed < missedProbesUntilRestart) return new Promise<never>(() => {});
-    if (running.identity) await terminate(running.identity, this.definition.stop);
+    await this.#end(running);
     return `did not answer ${missed} times in a row`;
   }
 }

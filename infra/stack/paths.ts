@@ -33,6 +33,11 @@ export function stackFiles(folder: string) {
   };
 }
 
+/** While this file exists the supervisor does not start that process: an outage on purpose, for tests and for service. */
+export function heldDownFile(folder: string, process: string): string {
+  return join(folder, "down", process);
+}
+
 export function logFile(folder: string, process: string): string {
   return join(stackFiles(folder).logs, `${process}.log`);
 }

@@ -10,7 +10,7 @@ import { prepareDataFolder } from "./data-folder.ts";
 import { StackError } from "./errors.ts";
 import { takeLock } from "./lock.ts";
 import { ProcessLog } from "./logs.ts";
-import { lockHeldExitCode, supervisorMark } from "./paths.ts";
+import { heldDownFile, lockHeldExitCode, supervisorMark } from "./paths.ts";
 import { stackPorts } from "./ports.ts";
 import { postgresDatabase } from "./postgres.ts";
 import { bootId, identify } from "./proc.ts";
@@ -49,6 +49,8 @@ class Supervisor {
           logger,
           cpuPastSeconds: previous?.processes.find(({ name }) => name === definition.name)?.cpuSeconds ?? 0,
           changed: () => this.#changed(),
+          needsServe: () => this.#ready(definition.needs),
+          heldDownBy: heldDownFile(context.folder, definition.name),
         }),
       ]),
     );
@@ -99,9 +101,12 @@ class Supervisor {
 
   #startWhatCan(): void {
     for (const child of this.#children.values()) {
-      const able = child.definition.needs.every((name) => this.#children.get(name)?.ready);
-      if (child.phase === "waiting" && able) child.start();
+      if (child.phase === "waiting" && this.#ready(child.definition.needs)) child.start();
     }
+  }
+
+  #ready(names: readonly ProcessName[]): boolean {
+    return names.every((name) => this.#children.get(name)?.ready);
   }
 
   #save(): void {

@@ -1,5 +1,5 @@
 /** One supervised process: real ones that behave, fail, hang or ignore signals. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +23,11 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map((each) => each.stop()));
 });
 
-function supervise(script: string, change: Partial<ProcessDefinition> = {}): SupervisedProcess {
+function supervise(
+  script: string,
+  change: Partial<ProcessDefinition> = {},
+  surroundings: { needsServe?: () => boolean; heldDownBy?: string } = {},
+): SupervisedProcess {
   const child = new SupervisedProcess({
     definition: {
       name: "gpu",
@@ -42,6 +46,7 @@ function supervise(script: string, change: Partial<ProcessDefinition> = {}): Sup
     logger: pino({ level: "silent" }),
     cpuPastSeconds: 5,
     changed: () => {},
+    ...surroundings,
   });
   started.push(child);
   child.start();
@@ -102,6 +107,52 @@ describe("a supervised process", () => {
     );
     child.start();
     await until(() => child.phase === "backoff");
+  });
+
+  it("that serves and is killed by others again and again is never given up", async () => {
+    const child = supervise(`${ready}${forever}`);
+    for (let kills = 0; kills <= failuresUntilGivenUp; kills++) {
+      await until(() => child.ready);
+      const { identity, restarts } = child.state();
+      expect(restarts).toBe(kills);
+      process.kill(identity!.pid, "SIGKILL");
+      await until(() => child.state().identity?.pid !== identity!.pid);
+    }
+    await until(() => child.ready);
+  });
+
+  it("that is killed before it serves, each time, is given up", async () => {
+    const child = supervise('process.kill(process.pid,"SIGKILL")');
+    await until(() => child.phase === "failed");
+    expect(child.state().problem).toMatch(/^given up after 6 failures: ended by SIGKILL/);
+  });
+
+  it("that ends because what it needs is away waits for it and is not blamed", async () => {
+    let serves = true;
+    const child = supervise(`${ready}setTimeout(()=>process.exit(1),400)`, {}, { needsServe: () => serves });
+    await until(() => child.ready);
+    serves = false;
+    await until(() => child.state().problem === "waits for what it needs");
+    const { restarts } = child.state();
+    await sleep(800);
+    expect(child.state()).toMatchObject({ phase: "backoff", restarts });
+    serves = true;
+    await until(() => child.state().restarts > restarts && child.ready);
+  });
+
+  it("that is held down stays down until the file is gone", async () => {
+    const heldDownBy = join(root, "held");
+    const child = supervise(`${ready}${forever}`, {}, { heldDownBy });
+    await until(() => child.ready);
+    const identity = child.state().identity!;
+    writeFileSync(heldDownBy, "");
+    process.kill(identity.pid, "SIGKILL");
+    await until(() => child.state().problem === `held down by ${heldDownBy}`);
+    await sleep(600);
+    expect(child.state()).toMatchObject({ phase: "backoff", identity: null });
+    rmSync(heldDownBy);
+    await until(() => child.ready);
+    expect(child.state().restarts).toBe(1);
   });
 
   it("that never gets ready is ended and told", async () => {
