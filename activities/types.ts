@@ -3,6 +3,7 @@ import type { ArtifactRef } from "../core/artifact.ts";
 import type { ExperimentSettings, TaskSetSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { RefinementAction } from "../core/refinement.ts";
+import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
 import type { GeneratorName, StatementLevel } from "../core/task.ts";
 
@@ -35,6 +36,9 @@ export interface SynthesiseInput {
   readonly heldOutShare: number;
   readonly from: number;
   readonly count: number;
+  /** The try that it is for; a fixed set has none. */
+  readonly scope?: Scope;
+  readonly reuse?: Reuse | null;
 }
 
 export interface SynthesiseOutput {
@@ -49,6 +53,9 @@ export interface ValidateInput {
   readonly candidate: CandidateRef;
   readonly stabilityRuns: number;
   readonly level: StatementLevel;
+  /** The try that it is for; a fixed set has none. */
+  readonly scope?: Scope;
+  readonly reuse?: Reuse | null;
 }
 
 export interface ValidateOutput {
@@ -92,6 +99,8 @@ export interface GroupInput {
   readonly grading: ExperimentSettings["grading"];
   readonly reward: ExperimentSettings["reward"];
   readonly policyServer: ExperimentSettings["policy"];
+  /** What the slots may take over from earlier tries; without it nothing. */
+  readonly reuse?: Reuse | null;
 }
 
 export interface RolloutInput {
@@ -155,6 +164,7 @@ export interface UpdateInput {
   readonly freshOptimizer: boolean;
   readonly loss: ExperimentSettings["loss"];
   readonly optimizer: ExperimentSettings["optimizer"];
+  readonly reuse?: Reuse | null;
 }
 
 export interface EvaluateInput {

@@ -2,6 +2,7 @@
 import type { CandidateRef, GroupInput, ValidateInput } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import type { Reuse } from "../core/reuse.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
 import type { StatementLevel } from "../core/task.ts";
 import { collect } from "./collectGroup.ts";
@@ -12,6 +13,7 @@ export interface CalibrateTaskInput {
   readonly candidate: CandidateRef;
   readonly policy: PolicyRef;
   readonly settings: ExperimentSettings;
+  readonly reuse?: Reuse | null;
 }
 
 export interface AdmittedTask {
@@ -45,10 +47,14 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
       `validate ${candidate.generator} candidate ${candidate.index} in ${candidate.environment.name}`,
     ),
     [
-      validateInput(scopeKey(scope), candidate, {
-        stabilityRuns: synthesis.stabilityRuns,
-        level: synthesis.startLevel,
-      }),
+      {
+        ...validateInput(scopeKey(scope), candidate, {
+          stabilityRuns: synthesis.stabilityRuns,
+          level: synthesis.startLevel,
+        }),
+        scope,
+        reuse: input.reuse ?? null,
+      },
     ],
   );
   if (taskId === null) return { admitted: null, refinements: 0, reason: rejectedBy };
@@ -73,6 +79,7 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
       grading: settings.grading,
       reward: settings.reward,
       policyServer: settings.policy,
+      reuse: input.reuse ?? null,
     };
     const { passes } = await collect({ group, infrastructureRetries: settings.limits.infrastructureRetries });
     const decision = await records.filter.executeWithOptions(

@@ -4,6 +4,7 @@ import type { GroupInput } from "../activities/types.ts";
 import { tasksOfUpdate } from "../core/deck.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import type { Reuse } from "../core/reuse.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
 import type { AdmittedTask } from "./calibrateTask.ts";
 import { collectGroup } from "./collectGroup.ts";
@@ -16,6 +17,7 @@ export interface ClimbInput {
   readonly settings: ExperimentSettings;
   readonly policy: PolicyRef;
   readonly tasks: readonly AdmittedTask[];
+  readonly reuse?: Reuse | null;
   /** Carried over when the history grows long. */
   readonly carried?: ClimbState;
 }
@@ -66,6 +68,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
         grading: settings.grading,
         reward: settings.reward,
         policyServer: settings.policy,
+        reuse: input.reuse ?? null,
       };
       await executeChild(collectGroup, {
         workflowId: `${tryId(scope)}/group/${update}-${n}`,
@@ -116,6 +119,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
             freshOptimizer: parent.id === input.policy.id,
             loss: settings.loss,
             optimizer: settings.optimizer,
+            reuse: input.reuse ?? null,
           },
         ],
       );

@@ -2,6 +2,7 @@
 import type { EvaluateOutput, GroupInput, TaskSetRef } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
 import type { StatementLevel } from "../core/task.ts";
 import type { Sampling } from "../core/trajectory.ts";
@@ -20,6 +21,8 @@ export interface EvaluatePolicyInput {
   readonly level: StatementLevel;
   readonly settings: ExperimentSettings;
   readonly grading: ExperimentSettings["grading"];
+  /** Of the selection in a replay. */
+  readonly reuse?: Reuse | null;
 }
 
 export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<EvaluateOutput> {
@@ -42,6 +45,7 @@ export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<Evalua
       grading: input.grading,
       reward: settings.reward,
       policyServer: settings.policy,
+      reuse: input.reuse ?? null,
     }),
   );
   await mapWindow(groups, settings.concurrency.groups, (group) =>

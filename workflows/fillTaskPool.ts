@@ -3,6 +3,7 @@ import { CancellationScope, executeChild, isCancellation } from "@temporalio/wor
 import type { CandidateRef, EnvironmentRef } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
 import { type AdmittedTask, type CalibrateTaskOutput, calibrateTask } from "./calibrateTask.ts";
 import { CandidateStream } from "./candidates.ts";
@@ -16,6 +17,7 @@ export interface FillTaskPoolInput {
   readonly policy: PolicyRef;
   /** Candidate keys of earlier iterations and of the fixed sets: every pool is new. */
   readonly exclude: readonly string[];
+  readonly reuse?: Reuse | null;
 }
 
 export interface TaskPool {
@@ -39,6 +41,8 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
       functions: "train",
       mix: synthesis.mix,
       heldOutShare: synthesis.heldOutShare,
+      scope,
+      reuse: input.reuse ?? null,
     },
     synthesis.maxCandidates,
     synthesis.perFunctionCap,
@@ -57,7 +61,7 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
       work: (candidate) =>
         executeChild(calibrateTask, {
           workflowId: `${tryId(scope)}/task/${candidate.index}`,
-          args: [{ scope, candidate, policy: input.policy, settings }],
+          args: [{ scope, candidate, policy: input.policy, settings, reuse: input.reuse ?? null }],
           staticSummary: `${candidate.generator} in ${candidate.environment.name}: ${candidate.functions.join(", ")}`,
         }).catch((error: unknown) => {
           if (isCancellation(error) && flight.consideredCancelled) return null;

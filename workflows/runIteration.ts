@@ -3,6 +3,7 @@ import { ApplicationFailure, executeChild } from "@temporalio/workflow";
 import type { EnvironmentRef, TaskSetRef } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
 import { type Checkpoint, climb } from "./climb.ts";
 import { records } from "./config.ts";
@@ -18,6 +19,8 @@ export interface RunIterationInput {
   readonly policy: PolicyRef;
   readonly validation: TaskSetRef;
   readonly exclude: readonly string[];
+  /** Of a replay: what it may take over from the tries before it. */
+  readonly reuse?: Reuse | null;
 }
 
 export interface RunIterationOutput {
@@ -50,7 +53,16 @@ export async function runIteration(input: RunIterationInput): Promise<RunIterati
   await record("pool", null);
   pool = await executeChild(fillTaskPool, {
     workflowId: `${id}/pool`,
-    args: [{ scope, settings, environments: input.environments, policy, exclude: input.exclude }],
+    args: [
+      {
+        scope,
+        settings,
+        environments: input.environments,
+        policy,
+        exclude: input.exclude,
+        reuse: input.reuse ?? null,
+      },
+    ],
     staticSummary: `synthesise and calibrate ${settings.synthesis.poolTasks} tasks against ${policy.id}`,
   });
   if (pool.admitted.length === 0) {
@@ -62,7 +74,7 @@ export async function runIteration(input: RunIterationInput): Promise<RunIterati
   await record("climb", null);
   const checkpoints = await executeChild(climb, {
     workflowId: `${id}/climb`,
-    args: [{ scope, settings, policy, tasks: pool.admitted }],
+    args: [{ scope, settings, policy, tasks: pool.admitted, reuse: input.reuse ?? null }],
     staticSummary: `${settings.climb.updates} updates of ${settings.climb.tasksPerBatch} × ${settings.climb.groupSize} rollouts`,
   });
   await record("select", null);
@@ -93,6 +105,7 @@ async function select(input: RunIterationInput, checkpoints: readonly Checkpoint
           level: settings.synthesis.startLevel,
           settings,
           grading: settings.grading,
+          reuse: input.reuse ?? null,
         },
       ],
       staticSummary: `validate checkpoint of update ${update}: ${policy.id}`,
