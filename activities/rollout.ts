@@ -2,6 +2,7 @@
 import { ApplicationFailure, CancelledFailure } from "@temporalio/activity";
 import { errorKind } from "../core/errors.ts";
 import { random } from "../core/random.ts";
+import { mayReuseGroup } from "../core/reuse.ts";
 import { isTruncated, type Trajectory } from "../core/trajectory.ts";
 import { modulesMount } from "../services/environments/index.ts";
 import { limitsOf } from "../services/grading/index.ts";
@@ -17,6 +18,7 @@ import {
   putJson,
   type RolloutRow,
   sealRollout,
+  takeOverRollout,
 } from "../services/store/index.ts";
 import { heartbeating } from "./context.ts";
 import type { SandboxServices } from "./services.ts";
@@ -37,6 +39,12 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
   const contentKey = rolloutContentKey(group, member, statement.hash);
   const done = await findRollout(services.db, key);
   if (done !== undefined && done.content_key === contentKey) return summary(done);
+  if (mayReuseGroup(group.reuse, group.phase, "rollout")) {
+    const { experiment } = group.scope;
+    const slot = { key, groupKey: group.key, member, experiment, contentKey };
+    const taken = await takeOverRollout(services.db, slot);
+    if (taken !== undefined) return summary(taken);
+  }
 
   return heartbeating(async ({ signal, beat }) => {
     const environment = await services.environments.byKey(task.environment);

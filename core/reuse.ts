@@ -17,3 +17,17 @@ export function mayReuse(reuse: Reuse | null | undefined, phase: ReplayPhase): b
   if (reuse == null) return false;
   return reuse.from === null || REPLAY_PHASES.indexOf(phase) < REPLAY_PHASES.indexOf(reuse.from);
 }
+
+/**
+ * Whether the rollouts of a group, or their verdicts, may be taken over. A probe belongs to the filter as a whole; what a checkpoint is selected by
+ * comes after all five phases, so it is re-used only where every phase may be.
+ */
+export function mayReuseGroup(
+  reuse: Reuse | null | undefined,
+  group: "probe" | "climb" | "evaluate",
+  part: "rollout" | "verdict",
+): boolean {
+  if (group === "evaluate") return reuse != null && reuse.from === null;
+  if (group === "probe") return mayReuse(reuse, "filter");
+  return mayReuse(reuse, part === "rollout" ? "rollout" : "verify");
+}

@@ -92,3 +92,4 @@ export {
   type ValidationRow,
 } from "./tasks.ts";
 export type { PhaseTime } from "./timeline.ts";
+export { findVerdict, type RolloutSlot, takeOverRollout } from "./tries.ts";

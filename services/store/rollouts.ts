@@ -23,6 +23,10 @@ export interface RolloutVerdict {
   /** Null where the outcome is `infrastructure`: that is no sample. */
   readonly rawReward: number | null;
   readonly reward: number | null;
+  /** Hash of everything the outcome depends on. */
+  readonly verdictKey?: string;
+  /** Key of the rollout whose verdict it is, where it was taken over. */
+  readonly from?: string;
 }
 
 /** Writes what grading found; again is the same row. Throws StoreError `missing` when the rollout was never accepted. */
@@ -34,6 +38,8 @@ export async function setVerdict(db: Executor, key: string, verdict: RolloutVerd
       rule: verdict.rule,
       raw_reward: verdict.rawReward,
       reward: verdict.reward,
+      verdict_key: verdict.verdictKey ?? null,
+      verdict_from: verdict.from ?? null,
     })
     .where("key", "=", key)
     .executeTakeFirst();

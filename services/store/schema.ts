@@ -137,6 +137,8 @@ export interface Database {
     reused_from: Optional<string>;
     /** Hash of everything the verdict depends on. */
     verdict_key: Optional<string>;
+    /** Key of the rollout whose verdict was taken over; null = it was graded itself. */
+    verdict_from: Optional<string>;
     created_at: Timestamp;
   };
   attempts: {
@@ -243,6 +245,8 @@ export interface Database {
     iteration: number;
     try: number;
     result: Json;
+    /** The try it was made in, where this one took it over. */
+    reused_from: Optional<number>;
     created_at: Timestamp;
   };
   /** Requests over HTTP that carried an Idempotency-Key, with what was answered; `status` is null while one is in progress. */

@@ -15,7 +15,7 @@ const COLUMNS: readonly (readonly [table: string, columns: string])[] = [
     "add experiment text not null default '', add epoch integer not null default 0, add kind text, add resumed_from integer, add resumed_turns integer, add note text, add late_result json",
   ],
   ["ledger", "add reply json, add answered boolean not null default true"],
-  ["rollouts", "add reused_from text, add verdict_key text"],
+  ["rollouts", "add reused_from text, add verdict_key text, add verdict_from text"],
   ["task_sets", "add last_candidate integer"],
 ];
 
@@ -23,7 +23,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   for (const [table, columns] of COLUMNS) await sql.raw(`alter table ${table} ${columns}`).execute(db);
   await sql`create table pieces (
     experiment text not null, kind text not null, content_key text not null,
-    iteration integer not null, try integer not null, result json not null,
+    iteration integer not null, try integer not null, result json not null, reused_from integer,
     created_at timestamptz not null default now(),
     constraint pieces_key primary key (experiment, kind, content_key, iteration, try)
   )`.execute(db);
