@@ -2,6 +2,7 @@
 
 import { advantages, keepGroup } from "../core/advantage.ts";
 import type { ArtifactRef } from "../core/artifact.ts";
+import { scopeKey } from "../core/scope.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { getJson, listRollouts, recordBatch } from "../services/store/index.ts";
 import { type BatchRow, encodeBatch } from "../services/trainers/batch.ts";
@@ -10,6 +11,9 @@ import type { AssembleInput, AssembleOutput } from "./types.ts";
 
 export async function assemble(services: RecordServices, input: AssembleInput): Promise<AssembleOutput> {
   const rows: BatchRow[] = [];
+  // Names within the try: the same groups of another try, or of another experiment, make the same bytes.
+  const prefix = `${scopeKey(input.scope)}/`;
+  const within = (key: string) => (key.startsWith(prefix) ? key.slice(prefix.length) : key);
   let kept = 0;
   let dropped = 0;
   for (const key of input.groups) {
@@ -28,8 +32,8 @@ export async function assemble(services: RecordServices, input: AssembleInput): 
       const trajectory = await getJson<Trajectory>(services.artifacts, row.trajectory as ArtifactRef);
       for (const segment of trajectory.segments) {
         rows.push({
-          group: key,
-          rollout: row.key,
+          group: within(key),
+          rollout: within(row.key),
           advantage: advantage[member]!,
           reward: row.reward!,
           raw: raw[member]!,

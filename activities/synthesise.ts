@@ -4,41 +4,63 @@ import type { GeneratorName } from "../core/task.ts";
 import { putJson } from "../services/store/index.ts";
 import { candidateKey } from "../services/synthesis/index.ts";
 import { heartbeating } from "./context.ts";
+import { isWhole, pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
 import type { CandidateRef, SynthesiseInput, SynthesiseOutput } from "./types.ts";
+
+/** One draw: a candidate, or why there is none at that index. */
+type Draw =
+  | { readonly index: number; readonly candidate: CandidateRef }
+  | { readonly index: number; readonly none: string };
 
 export async function synthesise(
   services: SandboxServices,
   input: SynthesiseInput,
 ): Promise<SynthesiseOutput> {
+  const { scope, reuse, from, count, ...source } = input;
   return heartbeating(async ({ signal }) => {
-    const candidates: CandidateRef[] = [];
-    const empty: { index: number; reason: string }[] = [];
-    for (let index = input.from; index < input.from + input.count; index++) {
+    const draws: Draw[] = [];
+    for (let index = from; index < from + count; index++) {
       signal.throwIfAborted();
-      const stream = random(input.seed, ...input.randomKeys, index);
-      const chosen =
-        input.choice === "round-robin"
-          ? input.environments[index % input.environments.length]!
-          : stream.pick(input.environments);
-      const names = Object.keys(input.mix).sort() as GeneratorName[];
-      const generator = names[stream.weighted(names.map((name) => input.mix[name]))]!;
-      const environment = await services.environments.byKey(chosen.key);
-      const brief = { functions: input.functions, heldOutShare: input.heldOutShare };
-      const candidate = services.synthesis.generate(environment, generator, brief, stream);
-      if ("none" in candidate) {
-        empty.push({ index, reason: candidate.none });
-        continue;
-      }
-      candidates.push({
-        index,
-        environment: chosen,
-        generator,
-        key: candidateKey(candidate),
-        functions: candidate.functions,
-        artifact: await putJson(services.artifacts, candidate, "task"),
-      });
+      const of = {
+        kind: "candidate",
+        phase: "synthesise",
+        scope,
+        reuse,
+        content: { ...source, index },
+      } as const;
+      const whole = async (found: Draw) =>
+        "none" in found || (await isWhole(services.artifacts, found.candidate.artifact));
+      draws.push(await pieceOf(services, of, whole, () => draw(services, input, index)));
     }
-    return { candidates, empty };
+    return {
+      candidates: draws.flatMap((drawn) => ("candidate" in drawn ? [drawn.candidate] : [])),
+      empty: draws.flatMap((drawn) => ("none" in drawn ? [{ index: drawn.index, reason: drawn.none }] : [])),
+    };
   });
+}
+
+async function draw(services: SandboxServices, input: SynthesiseInput, index: number): Promise<Draw> {
+  const stream = random(input.seed, ...input.randomKeys, index);
+  const chosen =
+    input.choice === "round-robin"
+      ? input.environments[index % input.environments.length]!
+      : stream.pick(input.environments);
+  const names = Object.keys(input.mix).sort() as GeneratorName[];
+  const generator = names[stream.weighted(names.map((name) => input.mix[name]))]!;
+  const environment = await services.environments.byKey(chosen.key);
+  const brief = { functions: input.functions, heldOutShare: input.heldOutShare };
+  const candidate = services.synthesis.generate(environment, generator, brief, stream);
+  if ("none" in candidate) return { index, none: candidate.none };
+  return {
+    index,
+    candidate: {
+      index,
+      environment: chosen,
+      generator,
+      key: candidateKey(candidate),
+      functions: candidate.functions,
+      artifact: await putJson(services.artifacts, candidate, "task"),
+    },
+  };
 }

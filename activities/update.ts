@@ -2,22 +2,37 @@
 
 import { type PolicyRef, policyId } from "../core/policy.ts";
 import { recordPolicy, recordUpdate } from "../services/store/index.ts";
+import type { UpdateMetrics } from "../services/trainers/trainer.ts";
 import { heartbeating } from "./context.ts";
+import { isWhole, pieceOf } from "./pieces.ts";
 import type { GpuServices } from "./services.ts";
 import type { Activities, UpdateInput } from "./types.ts";
 
+interface Updated {
+  readonly update: number;
+  readonly policy: PolicyRef;
+  readonly metrics: UpdateMetrics;
+}
+
 export async function update(services: GpuServices, input: UpdateInput): Promise<PolicyRef> {
   return heartbeating(async ({ beat, signal }) => {
-    const { policy, metrics } = await services.trainer.update(
-      input.batch,
-      input.parent,
-      { loss: input.loss, optimizer: input.optimizer, freshOptimizer: input.freshOptimizer },
-      (done, total) => {
+    const settings = { loss: input.loss, optimizer: input.optimizer, freshOptimizer: input.freshOptimizer };
+    const of = {
+      kind: "update",
+      phase: "update",
+      scope: input.scope,
+      reuse: input.reuse,
+      content: { parent: input.parent.id, batch: input.batch.sha256, ...settings },
+    } as const;
+    const whole = ({ policy }: Updated) => isWhole(services.artifacts, policy.checkpoint);
+    const { policy, metrics } = await pieceOf<Updated>(services, of, whole, async () => {
+      const made = await services.trainer.update(input.batch, input.parent, settings, (done, total) => {
         signal.throwIfAborted();
         beat({ done, total });
-      },
-    );
-    await recordPolicy(services.db, "nano", policy);
+      });
+      await recordPolicy(services.db, "nano", made.policy);
+      return { update: input.update, ...made };
+    });
     await recordUpdate(services.db, {
       experiment: input.scope.experiment,
       iteration: input.scope.iteration,

@@ -1,32 +1,71 @@
 /** validate: runs the gates on a candidate, and records the task with its first statement if it passes them all. */
-import { getJson, putJson, recordStatement, recordTask, recordValidation } from "../services/store/index.ts";
-import { type Candidate, writeStatement } from "../services/synthesis/index.ts";
+import type { ArtifactRef } from "../core/artifact.ts";
+import {
+  getJson,
+  getTask,
+  putJson,
+  recordStatement,
+  recordTask,
+  recordValidation,
+} from "../services/store/index.ts";
+import { type Candidate, type GateVerdict, writeStatement } from "../services/synthesis/index.ts";
 import { heartbeating } from "./context.ts";
+import { isWhole, pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
 import type { ValidateInput, ValidateOutput } from "./types.ts";
 
+interface Validation {
+  readonly candidate: number;
+  readonly taskId: string | null;
+  readonly gates: readonly GateVerdict[];
+}
+
 export async function validate(services: SandboxServices, input: ValidateInput): Promise<ValidateOutput> {
-  const { candidate } = input;
+  const { candidate, scope, reuse, stabilityRuns, level } = input;
   return heartbeating(async ({ signal }) => {
-    const environment = await services.environments.byKey(candidate.environment.key);
-    const proposal = await getJson<Candidate>(services.artifacts, candidate.artifact);
-    const { task, gates } = await services.synthesis.validate(environment, proposal, {
-      stabilityRuns: input.stabilityRuns,
-      signal,
-    });
+    const of = {
+      kind: "validation",
+      phase: "synthesise",
+      scope,
+      reuse,
+      content: {
+        candidate: candidate.index,
+        artifact: candidate.artifact.sha256,
+        environment: candidate.environment.key,
+        stabilityRuns,
+        level,
+      },
+    } as const;
+    const whole = async ({ taskId }: Validation) =>
+      taskId === null ||
+      (await isWhole(services.artifacts, (await getTask(services.db, taskId)).artifact as ArtifactRef));
+    const { taskId, gates } = await pieceOf<Validation>(services, of, whole, () =>
+      runGates(services, input, signal),
+    );
     const rejectedBy = gates.find((gate) => !gate.passed)?.gate ?? null;
-    if (task !== null) {
-      await recordTask(services.db, task, await putJson(services.artifacts, task, "task"));
-      await recordStatement(services.db, writeStatement(task, input.level));
-    }
     await recordValidation(services.db, {
       scope: input.recordScope,
       candidate: candidate.index,
-      task_id: task?.id ?? null,
+      task_id: taskId,
       generator: candidate.generator,
       outcome: rejectedBy ?? "valid",
-      gates,
+      gates: [...gates],
     });
-    return { taskId: task?.id ?? null, rejectedBy };
+    return { taskId, rejectedBy };
   });
+}
+
+async function runGates(
+  services: SandboxServices,
+  { candidate, stabilityRuns, level }: ValidateInput,
+  signal: AbortSignal,
+): Promise<Validation> {
+  const environment = await services.environments.byKey(candidate.environment.key);
+  const proposal = await getJson<Candidate>(services.artifacts, candidate.artifact);
+  const { task, gates } = await services.synthesis.validate(environment, proposal, { stabilityRuns, signal });
+  if (task !== null) {
+    await recordTask(services.db, task, await putJson(services.artifacts, task, "task"));
+    await recordStatement(services.db, writeStatement(task, level));
+  }
+  return { candidate: candidate.index, taskId: task?.id ?? null, gates };
 }

@@ -33,7 +33,7 @@ export {
   readLedger,
   sealRollout,
 } from "./ledger.ts";
-export { findPiece, type PieceKey, type PieceKind, recordPiece } from "./pieces.ts";
+export { type FoundPiece, findPiece, type PieceKey, type PieceKind, recordPiece } from "./pieces.ts";
 export {
   getPolicy,
   listPolicies,
@@ -92,4 +92,4 @@ export {
   type ValidationRow,
 } from "./tasks.ts";
 export type { PhaseTime } from "./timeline.ts";
-export { findVerdict, type RolloutSlot, takeOverRollout } from "./tries.ts";
+export { findVerdict, type GradedRollout, type RolloutSlot, takeOverRollout } from "./tries.ts";

@@ -2,7 +2,7 @@
 import type { Scope } from "../../core/scope.ts";
 import { type Executor, upsert } from "./rows.ts";
 
-export type PieceKind = "candidates" | "validation" | "update" | "evaluation";
+export type PieceKind = "candidate" | "validation" | "update";
 
 export interface PieceKey {
   readonly kind: PieceKind;
@@ -10,31 +10,38 @@ export interface PieceKey {
   readonly contentKey: string;
 }
 
+export interface FoundPiece<T> {
+  readonly result: T;
+  /** The try that made it. */
+  readonly made: number;
+}
+
+/** `made`: the try that made it, where this one took it over. */
 export async function recordPiece(
   db: Executor,
   scope: Scope,
   { kind, contentKey }: PieceKey,
   result: object,
+  made: number | null = null,
 ): Promise<void> {
   const { experiment, iteration, try: attempt } = scope;
-  await upsert(db, "pieces", { experiment, kind, content_key: contentKey, iteration, try: attempt, result }, [
-    "experiment",
-    "kind",
-    "content_key",
-    "iteration",
-    "try",
-  ]);
+  await upsert(
+    db,
+    "pieces",
+    { experiment, kind, content_key: contentKey, iteration, try: attempt, result, reused_from: made },
+    ["experiment", "kind", "content_key", "iteration", "try"],
+  );
 }
 
-/** The result of the latest earlier try of the same iteration; undefined where none finished that piece. */
+/** The piece of the latest earlier try of the same iteration; undefined where none finished it. */
 export async function findPiece<T extends object>(
   db: Executor,
   scope: Scope,
   { kind, contentKey }: PieceKey,
-): Promise<T | undefined> {
+): Promise<FoundPiece<T> | undefined> {
   const row = await db
     .selectFrom("pieces")
-    .select("result")
+    .select(["result", "try", "reused_from"])
     .where("experiment", "=", scope.experiment)
     .where("kind", "=", kind)
     .where("content_key", "=", contentKey)
@@ -43,5 +50,5 @@ export async function findPiece<T extends object>(
     .orderBy("try", "desc")
     .limit(1)
     .executeTakeFirst();
-  return row?.result as T | undefined;
+  return row === undefined ? undefined : { result: row.result as T, made: row.reused_from ?? row.try };
 }

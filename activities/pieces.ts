@@ -1,0 +1,56 @@
+/** A piece of a try: taken over from an earlier try where that may be, else made; recorded either way (docs/replay.md). */
+import type { ArtifactRef } from "../core/artifact.ts";
+import { mayReuse, type ReplayPhase, type Reuse } from "../core/reuse.ts";
+import type { Scope } from "../core/scope.ts";
+import {
+  ArtifactError,
+  type ArtifactStore,
+  findPiece,
+  hashJson,
+  type PieceKind,
+  recordPiece,
+} from "../services/store/index.ts";
+import type { RecordServices } from "./services.ts";
+
+export interface PieceOf {
+  readonly kind: PieceKind;
+  readonly phase: ReplayPhase;
+  /** Undefined = of no try: made, and not kept as a piece. */
+  readonly scope: Scope | undefined;
+  readonly reuse: Reuse | null | undefined;
+  /** Everything the piece depends on, as JSON; never a try, a host or a time. */
+  readonly content: object;
+}
+
+/** `whole` says whether what the found piece names is still there; a piece that is not whole is made anew. */
+export async function pieceOf<T extends object>(
+  { db }: RecordServices,
+  of: PieceOf,
+  whole: (found: T) => Promise<boolean>,
+  make: () => Promise<T>,
+): Promise<T> {
+  if (of.scope === undefined) return make();
+  const key = { kind: of.kind, contentKey: hashJson(of.content) };
+  if (mayReuse(of.reuse, of.phase)) {
+    const found = await findPiece<T>(db, of.scope, key);
+    if (found !== undefined && (await whole(found.result))) {
+      await recordPiece(db, of.scope, key, found.result, found.made);
+      return found.result;
+    }
+  }
+  const made = await make();
+  await recordPiece(db, of.scope, key, made);
+  return made;
+}
+
+/** Whether the content is there and undamaged. */
+export async function isWhole(artifacts: ArtifactStore, ref: ArtifactRef): Promise<boolean> {
+  try {
+    await artifacts.get(ref);
+    return true;
+  } catch (error) {
+    if (error instanceof ArtifactError && (error.kind === "missing" || error.kind === "damaged"))
+      return false;
+    throw error;
+  }
+}
