@@ -22,6 +22,8 @@ const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   StoreError: ["newer-schema", "disk-full", "conflict", "missing"],
   ArtifactError: ["disk-full", "unwritable"],
   PolicyError: "all",
+  SteeringError: ["ended", "refused"],
+  ScheduleError: "all",
 };
 
 export interface Described {

@@ -68,3 +68,10 @@ export function workflowLink(session: Session, name: string): string | null {
   if (ui === null) return null;
   return `${ui}/namespaces/${namespace}/workflows/${encodeURIComponent(experimentId(name))}`;
 }
+
+/** The list of all workflows of the experiment (docs/temporal-ui.md has more filters); null as above. */
+export function listLink(session: Session, name: string): string | null {
+  const { ui, namespace } = session.stack.temporal;
+  if (ui === null) return null;
+  return `${ui}/namespaces/${namespace}/workflows?query=${encodeURIComponent(`TadpoleExperiment = "${name}"`)}`;
+}

@@ -1,12 +1,13 @@
 /** Follows an experiment until it ends, on a terminal or as plain lines. Leaving it stops nothing. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExperimentSettings } from "../../core/experiment.ts";
-import { getExperiment, type Progress, readProgress } from "../../services/store/index.ts";
+import { getExperiment, type Progress, readHold, readProgress } from "../../services/store/index.ts";
 import { isRunning, outcome, type Session } from "../control/index.ts";
 import { exitCodes } from "./errors.ts";
 import { writeExperiment } from "./experiment-view.ts";
 import { formatPercent, ProgressLine } from "./output.ts";
 import { progressLine } from "./progress.ts";
+import { holdLine } from "./steering-view.ts";
 
 /** Often enough to look alive; a snapshot costs a few milliseconds of the database. */
 const POLL_MS = 1000;
@@ -41,9 +42,13 @@ export async function follow(session: Session, name: string, json: boolean): Pro
         );
         for (const evaluation of evaluations.slice(evaluated)) view.note(evaluationLine(evaluation));
         evaluated = evaluations.length;
-        const line = progressLine(progress, settings as ExperimentSettings);
+        const hold = (await readHold(session.db, name))?.hold ?? null;
+        const line =
+          hold === null
+            ? progressLine(progress, settings as ExperimentSettings)
+            : holdLine(hold.reason, name);
         view.draw([line]);
-        const phase = `${progress.iteration} ${progress.phase}`;
+        const phase = hold === null ? `${progress.iteration} ${progress.phase}` : line;
         if (!view.live && (phase !== shown || poll % PLAIN_EVERY === 0)) view.note(line);
         shown = phase;
       }
