@@ -1,5 +1,5 @@
 /** The import arrows of docs/architecture.md. `infra/arrows.ts` runs them and fails when a file was not looked at. */
-const ours = "^(core|workflows|activities|services|workers|infra|apps|bench|tests)/";
+const ours = "^(core|workflows|activities|services|workers|infra|apps|bench|chaos|tests)/";
 
 /** `from` may import no other folder of this project than `to`. */
 function only(name, from, to, comment) {
@@ -86,6 +86,12 @@ module.exports = {
       "^apps/",
       "^(apps/|workflows/|activities/types\\.ts|services/store/|infra/stack/|core/|services/[^/]+/index\\.ts)",
       "apps import workflows, the store, the stack, core and the services' indexes",
+    ),
+    only(
+      "chaos-stands-outside",
+      "^chaos/",
+      "^(chaos/|apps/(control|cli)/|services/store/|infra/stack/|core/)",
+      "chaos starts experiments as a face does, and looks at stacks and records",
     ),
   ],
   options: {

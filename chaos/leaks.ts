@@ -1,0 +1,109 @@
+/** What a run leaves behind: sandboxes, processes, temporary files, database connections. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { sql } from "kysely";
+import { readStack } from "../infra/stack/index.ts";
+import { allPids, commandLine, descendants, processesWith, processStat } from "../infra/stack/proc.ts";
+import { stackMark } from "../infra/stack/processes.ts";
+import type { Db } from "../services/store/index.ts";
+
+/** For what winds up by itself: sandboxes in removal, idle connections (their pools keep them 10 s). */
+const SETTLE_SECONDS = 30;
+
+/** Counted once the experiment has ended, while its stack still serves. */
+export interface LiveLeaks {
+  /** Sandboxes whose holder is dead, or which are not a grader's warm ones: nobody runs in them any more. */
+  readonly sandboxes: readonly string[];
+  /** Processes of the stack that its supervisor does not know. */
+  readonly processes: readonly string[];
+  readonly connections: number;
+}
+
+/** Counted after the stack went down. */
+export interface LastLeaks {
+  readonly sandboxes: readonly string[];
+  readonly processes: readonly string[];
+  /** In the run's own TMPDIR, and half-written artifacts. */
+  readonly temporary: readonly string[];
+}
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return [];
+  }
+}
+
+function readJson<T>(file: string): Partial<T> {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as Partial<T>;
+  } catch {
+    return {};
+  }
+}
+
+const sandboxFolder = (folder: string) => join(folder, "sandboxes");
+
+/** The slots, or the folder names where there is no label, of sandboxes that nobody uses. */
+function idleSandboxes(folder: string): string[] {
+  return list(sandboxFolder(folder)).flatMap((name) => {
+    const path = join(sandboxFolder(folder), name);
+    const { identity } = readJson<{ identity: { slot: string } }>(join(path, "label.json"));
+    const owner = readJson<{ pid: number; startTicks: string }>(join(path, "owner.json"));
+    const held =
+      owner.pid !== undefined && String(processStat(owner.pid)?.startTicks) === String(owner.startTicks);
+    return held && identity?.slot.startsWith("warm/") ? [] : [identity?.slot ?? name];
+  });
+}
+
+/** Commands of sandboxes carry no mark, but their command lines name the folder. */
+function processesOf(folder: string): string[] {
+  const marked = processesWith(stackMark, folder).map(({ pid }) => pid);
+  const named = allPids().filter((pid) => pid !== process.pid && commandLine(pid).includes(`${folder}/`));
+  return [...new Set([...marked, ...named])]
+    .filter((pid) => (processStat(pid)?.state ?? "Z") !== "Z")
+    .map((pid) => `${pid} ${commandLine(pid)}`);
+}
+
+function strays(folder: string): string[] {
+  const supervisor = readStack(folder)?.supervisor.pid;
+  const known = new Set(supervisor === undefined ? [] : descendants(supervisor));
+  return processesOf(folder).filter((line) => !known.has(Number.parseInt(line, 10)));
+}
+
+async function connections(db: Db): Promise<number> {
+  const found = await sql<{ count: number }>`
+    select count(*) as count from pg_stat_activity
+    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`.execute(
+    db,
+  );
+  return found.rows[0]!.count;
+}
+
+/** Looks until nothing is left or the settle time is over; the last look counts. */
+export async function liveLeaks(folder: string, db: Db): Promise<LiveLeaks> {
+  const deadline = Date.now() + SETTLE_SECONDS * 1000;
+  for (;;) {
+    const leaks = {
+      sandboxes: idleSandboxes(folder),
+      processes: strays(folder),
+      connections: await connections(db),
+    };
+    const clean = leaks.sandboxes.length + leaks.processes.length + leaks.connections === 0;
+    if (clean || Date.now() > deadline) return leaks;
+    await sleep(500);
+  }
+}
+
+export function lastLeaks(folder: string, temporary: string): LastLeaks {
+  return {
+    sandboxes: list(sandboxFolder(folder)),
+    processes: processesOf(folder),
+    temporary: [
+      ...list(temporary),
+      ...list(join(folder, "artifacts", "incoming")).map((name) => `artifacts/incoming/${name}`),
+    ],
+  };
+}

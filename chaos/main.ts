@@ -1,0 +1,146 @@
+/** `npm run chaos`: one experiment twice, once undisturbed and once with processes of its stack killed on the way, and what differs. */
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { describeError, UsageError } from "../apps/cli/errors.ts";
+import { checkEnvironments, checkPolicy, codeVersion, loadExperiment } from "../apps/control/index.ts";
+import type { ExperimentSettings } from "../core/experiment.ts";
+import { packageRoot, stopStack } from "../infra/stack/index.ts";
+import { type ChaosReport, compare, exitCodeOf, renderReport } from "./compare.ts";
+import { Disturbance } from "./disturbance.ts";
+import { type Outage, parseOutage, planKills } from "./plan.ts";
+import { runOnce } from "./run.ts";
+
+const HELP = `Usage: npm run chaos -- [--seed S] [--kills N] [options]
+
+Runs an experiment twice, each in a data folder and a stack of its own: once undisturbed, once with N SIGKILLs at seeded moments over
+Temporal, Postgres, the policy server and the workers (the gpu worker trains). Then compares the record, every policy file, and what is left.
+
+Options:
+  --seed S             seed of the moments and of who is killed (default 1); the experiment keeps its own
+  --kills N            how many SIGKILLs (default 30)
+  --experiment F       a YAML file, or the name of a bundled experiment (default: chaos/chaos.yaml, about a minute)
+  --outage NAME:SEC    kill postgres or temporal in the middle of a climb and keep it down for SEC seconds; may be repeated
+  --json               write the report as JSON
+  --keep               keep both data folders
+  -h, --help           show this
+
+Exit codes: 0 equal and nothing lost or left, 1 any difference or leak, 2 bad input.
+`;
+
+/** Both runs use it: a record names its experiment in every key. */
+const NAME = "chaos";
+
+interface Options {
+  readonly seed: number;
+  readonly kills: number;
+  readonly experiment: string;
+  readonly outages: readonly Outage[];
+  readonly json: boolean;
+  readonly keep: boolean;
+  readonly help: boolean;
+}
+
+function wholeNumber(option: string, text: string, most: number): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value > most)
+    throw new UsageError(`${option} ${JSON.stringify(text)}: expected a whole number from 0 to ${most}`);
+  return value;
+}
+
+/** Throws UsageError. */
+function readOptions(args: readonly string[]): Options {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        seed: { type: "string", default: "1" },
+        kills: { type: "string", default: "30" },
+        experiment: { type: "string", default: join(packageRoot, "chaos/chaos.yaml") },
+        outage: { type: "string", multiple: true, default: [] },
+        json: { type: "boolean", default: false },
+        keep: { type: "boolean", default: false },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    });
+    const { seed, kills, outage, ...rest } = values;
+    return {
+      ...rest,
+      seed: wholeNumber("--seed", seed, Number.MAX_SAFE_INTEGER),
+      kills: wholeNumber("--kills", kills, 10_000),
+      outages: outage.map(parseOutage),
+    };
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError((error as Error).message.split("\n")[0]!, { cause: error });
+  }
+}
+
+async function loadSettings(source: string): Promise<ExperimentSettings> {
+  const { settings } = await loadExperiment(source, { set: [] });
+  await checkEnvironments(settings, source);
+  await checkPolicy(settings, source);
+  return settings;
+}
+
+async function chaos(options: Options, settings: ExperimentSettings, folder: string): Promise<ChaosReport> {
+  const say = (run: string) => (line: string) => void process.stderr.write(`${run}  ${line}\n`);
+  const common = { name: NAME, settings, codeVersion: await codeVersion() };
+  const undisturbed = await runOnce({
+    ...common,
+    folder: join(folder, "undisturbed"),
+    disturbance: null,
+    say: say("undisturbed"),
+  });
+  const disturbance = new Disturbance({
+    kills: planKills(options.seed, options.kills, undisturbed.profile),
+    outages: options.outages,
+    climbs: { iterations: settings.iterations, updates: settings.climb.updates },
+    say: say("disturbed  "),
+  });
+  const disturbed = await runOnce({
+    ...common,
+    folder: join(folder, "disturbed"),
+    disturbance,
+    say: say("disturbed  "),
+  });
+  return compare(options.seed, undisturbed, disturbed, {
+    planned: options.kills,
+    killed: disturbance.killed,
+    outages: disturbance.outages,
+  });
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const options = readOptions(args);
+    if (options.help) {
+      process.stdout.write(HELP);
+      return 0;
+    }
+    const settings = await loadSettings(options.experiment);
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "tadpole-chaos-")));
+    const leave = async () => {
+      for (const run of ["undisturbed", "disturbed"]) await stopStack(join(folder, run, "data"));
+      if (options.keep) process.stderr.write(`kept: ${folder}\n`);
+      else rmSync(folder, { recursive: true, force: true });
+    };
+    for (const signal of ["SIGINT", "SIGTERM"] as const)
+      process.once(signal, () => void leave().finally(() => process.exit(1)));
+    try {
+      const report = await chaos(options, settings, folder);
+      process.stdout.write(`${options.json ? JSON.stringify(report, null, 2) : renderReport(report)}\n`);
+      return exitCodeOf(report);
+    } finally {
+      await leave();
+    }
+  } catch (error) {
+    const { message, exitCode } = describeError(error);
+    process.stderr.write(`chaos: ${message}\n`);
+    if (process.env.TADPOLE_DEBUG === "1") console.error(error);
+    return exitCode;
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2));
