@@ -4,7 +4,7 @@ import { withFailures } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
 import { filter } from "./filter.ts";
 import { prepareEnvironment } from "./prepareEnvironment.ts";
-import { findTaskSet, recordExperiment, recordIteration, saveTaskSet } from "./records.ts";
+import { findIteration, findTaskSet, recordExperiment, recordIteration, saveTaskSet } from "./records.ts";
 import { refine } from "./refine.ts";
 import { rollout } from "./rollout.ts";
 import type { GpuServices, RecordServices, SandboxServices } from "./services.ts";
@@ -14,6 +14,7 @@ import { startPolicy, update } from "./update.ts";
 import { validate } from "./validate.ts";
 import { verify } from "./verify.ts";
 
+export { createScheduleActivities } from "./schedules.ts";
 export type {
   EnvironmentAccess,
   GpuServices,
@@ -28,6 +29,7 @@ export function createRecordActivities(services: RecordServices): RecordActiviti
     assemble: (input) => assemble(services, input),
     evaluate: (input) => evaluate(services, input),
     filter: (input) => filter(services, input),
+    findIteration: (input) => findIteration(services, input),
     findTaskSet: (input) => findTaskSet(services, input),
     publish: ({ policy, policyServer }) => services.policy.publish(policy, policyServer),
     recordExperiment: (input) => recordExperiment(services, input),

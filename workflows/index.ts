@@ -7,3 +7,4 @@ export { fillTaskPool } from "./fillTaskPool.ts";
 export { prepareTaskSet } from "./prepareTaskSet.ts";
 export { runExperiment } from "./runExperiment.ts";
 export { runIteration } from "./runIteration.ts";
+export { scheduledRun } from "./scheduledRun.ts";

@@ -1,11 +1,10 @@
 /** Checks of an experiment before anything is started for it. */
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import type { ExperimentSettings, TaskSetSettings } from "../../core/experiment.ts";
 import { SettingsError } from "../../core/schemas/index.ts";
-import { packageRoot } from "../../infra/stack/paths.ts";
 import { loadCatalogue } from "../../services/environments/index.ts";
 import { createOpenAIClient, PolicyError, requireTraining } from "../../services/policy/index.ts";
+
+export { codeVersion } from "../../infra/stack/code-version.ts";
 
 /** Every environment must be in the catalogue, and none that start policies are made from may be trained or measured on. Throws SettingsError. */
 export async function checkEnvironments(settings: ExperimentSettings, file: string): Promise<void> {
@@ -67,12 +66,4 @@ export async function checkPolicy(settings: ExperimentSettings, file: string): P
       { cause: error },
     );
   }
-}
-
-/** Commit of the checkout, for the record; `unknown` outside of git. */
-export async function codeVersion(): Promise<string> {
-  const { stdout } = await promisify(execFile)("git", ["-C", packageRoot, "rev-parse", "HEAD"]).catch(() => ({
-    stdout: "unknown",
-  }));
-  return stdout.trim();
 }

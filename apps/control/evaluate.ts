@@ -1,17 +1,9 @@
 /** Evaluations beside those an experiment makes itself: any policy on any of its task sets, with any sampling. */
 import type { Client } from "@temporalio/client";
-import type { EvaluateOutput, TaskSetRef } from "../../activities/types.ts";
+import type { EvaluateOutput } from "../../activities/types.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { Sampling } from "../../core/trajectory.ts";
-import {
-  type Db,
-  findTaskSet,
-  getExperiment,
-  getPolicy,
-  policyIteration,
-  StoreError,
-  taskSetHash,
-} from "../../services/store/index.ts";
+import { type Db, planEvaluation } from "../../services/store/index.ts";
 import type { evaluatePolicy } from "../../workflows/evaluatePolicy.ts";
 import { experimentId } from "../../workflows/ids.ts";
 import { QUEUES } from "../../workflows/queues.ts";
@@ -33,14 +25,7 @@ export async function evaluate(
   request: EvaluationRequest,
 ): Promise<EvaluateOutput> {
   const { db, client } = context;
-  const settings = (await getExperiment(db, request.experiment)).settings as ExperimentSettings;
-  const { kind: _, ...policy } = await getPolicy(db, request.policy);
-  const set = await findSet(db, request.experiment, request.set, settings);
-  const scope = {
-    experiment: request.experiment,
-    iteration: await policyIteration(db, request.experiment, request.policy),
-    try: 1,
-  };
+  const { scope, settings, policy, set } = await planEvaluation(db, request);
   return client.workflow.execute<typeof evaluatePolicy>("evaluatePolicy", {
     workflowId: `eval/${policy.id}/${set.name}/${request.mode}/${experimentId(request.experiment)}`,
     taskQueue: QUEUES.orchestrate,
@@ -60,21 +45,4 @@ export async function evaluate(
       },
     ],
   });
-}
-
-async function findSet(
-  db: Db,
-  experiment: string,
-  name: string,
-  settings: ExperimentSettings,
-): Promise<TaskSetRef> {
-  const hash = await taskSetHash(db, experiment, name);
-  const row = hash === undefined ? undefined : await findTaskSet(db, hash);
-  if (row === undefined) {
-    throw new StoreError(
-      "missing",
-      `experiment "${experiment}" has no task set "${name}" yet; its sets are ${Object.keys(settings.evaluation.sets).join(", ")}`,
-    );
-  }
-  return { name, hash: row.hash, tasks: row.tasks, keys: (row.spec as { readonly keys: string[] }).keys };
 }

@@ -10,6 +10,21 @@ export {
   type StartResult,
   startExperiment,
 } from "./experiments.ts";
+export {
+  createSchedule,
+  deleteSchedule,
+  listSchedules,
+  type NewSchedule,
+  OVERLAPS,
+  pauseSchedule,
+  resumeSchedule,
+  type ScheduledWork,
+  ScheduleError,
+  type ScheduleErrorKind,
+  type ScheduleView,
+  showSchedule,
+  triggerSchedule,
+} from "./schedules.ts";
 export { type Session, withRecord, withStack } from "./session.ts";
 export {
   amendExperiment,

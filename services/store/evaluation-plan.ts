@@ -1,0 +1,61 @@
+/** What an evaluation of a policy on one of an experiment's task sets needs, read from the record. */
+import type { ExperimentSettings } from "../../core/experiment.ts";
+import type { PolicyRef } from "../../core/policy.ts";
+import type { Scope } from "../../core/scope.ts";
+import { StoreError } from "./errors.ts";
+import { getExperiment } from "./experiments.ts";
+import { getPolicy, policyIteration, taskSetHash } from "./policies.ts";
+import type { Executor } from "./rows.ts";
+import { showExperiment } from "./summary.ts";
+import { findTaskSet } from "./tasks.ts";
+
+export interface EvaluationPlan {
+  readonly scope: Scope;
+  readonly settings: ExperimentSettings;
+  readonly policy: PolicyRef;
+  readonly set: {
+    readonly name: string;
+    readonly hash: string;
+    readonly tasks: readonly string[];
+    readonly keys: readonly string[];
+  };
+}
+
+/** In place of a policy's id: the last one that the experiment chose. */
+const LATEST = "latest";
+
+/** Throws StoreError `missing` for an unknown experiment, policy or set. */
+export async function planEvaluation(
+  db: Executor,
+  wanted: { readonly experiment: string; readonly policy: string; readonly set: string },
+): Promise<EvaluationPlan> {
+  const { experiment } = wanted;
+  const settings = (await getExperiment(db, experiment)).settings as ExperimentSettings;
+  const { kind: _, ...policy } = await getPolicy(db, await policyId(db, experiment, wanted.policy));
+  const hash = await taskSetHash(db, experiment, wanted.set);
+  const row = hash === undefined ? undefined : await findTaskSet(db, hash);
+  if (row === undefined) {
+    throw new StoreError(
+      "missing",
+      `experiment "${experiment}" has no task set "${wanted.set}" yet; its sets are ${Object.keys(settings.evaluation.sets).join(", ")}`,
+    );
+  }
+  return {
+    scope: { experiment, iteration: await policyIteration(db, experiment, policy.id), try: 1 },
+    settings,
+    policy,
+    set: {
+      name: wanted.set,
+      hash: row.hash,
+      tasks: row.tasks,
+      keys: (row.spec as { readonly keys: string[] }).keys,
+    },
+  };
+}
+
+async function policyId(db: Executor, experiment: string, policy: string): Promise<string> {
+  if (policy !== LATEST) return policy;
+  const latest = (await showExperiment(db, experiment)).policy;
+  if (latest === null) throw new StoreError("missing", `experiment "${experiment}" has no policy yet`);
+  return latest.id;
+}
