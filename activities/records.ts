@@ -2,9 +2,12 @@
 import { scopeKey } from "../core/scope.ts";
 import {
   findTaskSet as findSet,
+  getPolicy,
   hashJson,
+  listTries,
   recordEvent,
   recordIteration as recordIterationRow,
+  recordReuse,
   recordTaskSet,
   setResult,
   setStatus,
@@ -13,6 +16,7 @@ import type { RecordServices } from "./services.ts";
 import type {
   Activities,
   ExperimentStatusInput,
+  IterationOnRecord,
   IterationRecordInput,
   TaskSetRef,
   TaskSetSpec,
@@ -48,13 +52,29 @@ export async function recordIteration(services: RecordServices, input: Iteration
     end_policy: input.endPolicy,
     pool: input.pool,
     pinned: input.pinned as object,
+    ...(input.keys === undefined ? {} : { keys: [...input.keys] }),
+    ...(input.lastCandidate === undefined ? {} : { last_candidate: input.lastCandidate }),
   });
+  if (input.status === "finished" && input.scope.try > 1) await recordReuse(services.db, input.scope);
   await recordEvent(services.db, {
     key: `${scopeKey(input.scope)}/${input.status}`,
     experiment,
     kind: "phase",
     detail: { iteration, try: input.scope.try, phase: input.status },
   });
+}
+
+export async function findIteration(
+  { db }: RecordServices,
+  { experiment, iteration }: { readonly experiment: string; readonly iteration: number },
+): Promise<IterationOnRecord | null> {
+  const row = (await listTries(db, experiment, iteration)).at(-1);
+  if (row === undefined) return null;
+  const { stale } = row;
+  if (row.status !== "finished" || row.end_policy === null || row.keys === null)
+    return { try: row.try, stale, finished: null, pinned: row.pinned as object };
+  const { kind: _, ...policy } = await getPolicy(db, row.end_policy);
+  return { try: row.try, stale, finished: { policy, keys: row.keys as string[] }, pinned: null };
 }
 
 /** The name of a set says nothing about its tasks, so it is no part of the hash. */

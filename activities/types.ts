@@ -228,6 +228,20 @@ export interface IterationRecordInput {
     readonly candidates: number;
   } | null;
   readonly pinned: unknown;
+  /** Once the pool is full: keys of its candidates, and index of the last candidate whose result was read. */
+  readonly keys?: readonly string[];
+  readonly lastCandidate?: number;
+}
+
+/** The latest try of an iteration, as an experiment that goes on needs it. */
+export interface IterationOnRecord {
+  readonly try: number;
+  /** An earlier iteration has been replayed since: what it came to is not of this run. */
+  readonly stale: boolean;
+  /** Set when it is finished, with the pool's candidates, which later pools leave out. */
+  readonly finished: { readonly policy: PolicyRef; readonly keys: readonly string[] } | null;
+  /** The input of a try that is not finished: to be run as it was pinned. */
+  readonly pinned: object | null;
 }
 
 /** The verbs. Each is idempotent: the same input writes the same record again. */
@@ -250,6 +264,11 @@ export interface Activities {
     readonly policyServer: ExperimentSettings["policy"];
   }): Promise<void>;
   evaluate(input: EvaluateInput): Promise<EvaluateOutput>;
+  /** Null when none of that number has begun. */
+  findIteration(input: {
+    readonly experiment: string;
+    readonly iteration: number;
+  }): Promise<IterationOnRecord | null>;
   findTaskSet(input: {
     readonly spec: TaskSetSpec;
     readonly name: string;
@@ -265,6 +284,7 @@ export type RecordActivities = Pick<
   | "assemble"
   | "evaluate"
   | "filter"
+  | "findIteration"
   | "findTaskSet"
   | "publish"
   | "recordExperiment"

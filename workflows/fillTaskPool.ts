@@ -27,6 +27,8 @@ export interface TaskPool {
   readonly candidates: number;
   readonly dropped: number;
   readonly refined: number;
+  /** Index of the last candidate whose result was read; -1 when there was none. */
+  readonly lastCandidate: number;
 }
 
 export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> {
@@ -53,6 +55,7 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
   let candidates = 0;
   let dropped = 0;
   let refined = 0;
+  let lastCandidate = -1;
   const flight = new CancellationScope();
   await flight.run(() =>
     slidingWindow<CandidateRef, CalibrateTaskOutput | null>({
@@ -70,6 +73,7 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
       settle: (candidate, result) => {
         if (result === null) return false;
         candidates++;
+        lastCandidate = candidate.index;
         if (result.refinements > 0) refined++;
         if (result.admitted === null || admitted.some((task) => task.taskId === result.admitted?.taskId))
           dropped++;
@@ -82,5 +86,5 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
       cancel: () => flight.cancel(),
     }),
   );
-  return { admitted, keys, candidates, dropped: dropped + stream.dropped, refined };
+  return { admitted, keys, candidates, dropped: dropped + stream.dropped, refined, lastCandidate };
 }

@@ -22,12 +22,14 @@ import { records, sandboxes, trainer, withSummary } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { experimentId, tryId } from "./ids.ts";
 import { prepareTaskSet } from "./prepareTaskSet.ts";
-import { runIteration } from "./runIteration.ts";
+import { type RunIterationInput, runIteration } from "./runIteration.ts";
 import { mapWindow } from "./window.ts";
 
 export interface RunExperimentInput {
   readonly name: string;
   readonly settings: ExperimentSettings;
+  /** Iteration to end after, although more are wanted: a replay runs one alone. */
+  readonly lastIteration?: number;
   readonly carried?: ExperimentState;
 }
 
@@ -50,26 +52,21 @@ export async function runExperiment(input: RunExperimentInput): Promise<PolicyRe
       await records.recordExperiment({ experiment: name, status: "done", policy: state.policy });
       return state.policy;
     }
-    const scope: Scope = { experiment: name, iteration: state.next, try: 1 };
-    setCurrentDetails(`iteration ${state.next} of ${settings.iterations}, from ${state.policy.id}`);
-    const { policy, keys } = await executeChild(runIteration, {
-      workflowId: tryId(scope),
-      args: [
-        {
-          scope,
-          settings: settingsAt(settings, state.next),
-          environments: state.environments,
-          policy: state.policy,
-          validation: state.validation,
-          exclude: state.used,
-        },
-      ],
-      staticSummary: `iteration ${state.next} of ${settings.iterations}`,
-    });
+    if (input.lastIteration !== undefined && state.next > input.lastIteration) {
+      await records.recordExperiment({
+        experiment: name,
+        status: "stopped",
+        policy: state.policy,
+        error: `ended after the replay of iteration ${input.lastIteration}; later iterations wait to be run again (tadpole run, or tadpole replay with --continue)`,
+      });
+      return state.policy;
+    }
+    const { scope, policy, keys } = await iterate(name, settings, state);
     await evaluate(scope, settings, policy, state.sets);
     return await continueAsNew<typeof runExperiment>({
       name,
       settings,
+      ...(input.lastIteration === undefined ? {} : { lastIteration: input.lastIteration }),
       carried: { ...state, next: state.next + 1, policy, used: [...state.used, ...keys] },
     });
   } catch (error) {
@@ -83,6 +80,40 @@ export async function runExperiment(input: RunExperimentInput): Promise<PolicyRe
     );
     throw error;
   }
+}
+
+/** What the next iteration comes to: as recorded if it is finished, else its unfinished try as it was pinned, else a new one. */
+async function iterate(
+  name: string,
+  settings: ExperimentSettings,
+  state: ExperimentState,
+): Promise<{ scope: Scope; policy: PolicyRef; keys: readonly string[] }> {
+  const iteration = state.next;
+  const found = await records.findIteration({ experiment: name, iteration });
+  const current = found?.stale === true ? null : found;
+  const scope: Scope = {
+    experiment: name,
+    iteration,
+    try: found === null ? 1 : found.try + (found.stale ? 1 : 0),
+  };
+  if (current?.finished != null) return { scope, ...current.finished };
+  const pinned: RunIterationInput = {
+    scope,
+    settings: settingsAt(settings, iteration),
+    environments: state.environments,
+    policy: state.policy,
+    validation: state.validation,
+    exclude: state.used,
+    ...(scope.try === 1 ? {} : { reuse: { from: null } }),
+  };
+  const input = (current?.pinned as RunIterationInput | undefined) ?? pinned;
+  setCurrentDetails(`iteration ${iteration} of ${settings.iterations}, from ${input.policy.id}`);
+  const result = await executeChild(runIteration, {
+    workflowId: tryId(scope),
+    args: [input],
+    staticSummary: `iteration ${iteration} of ${settings.iterations}${scope.try === 1 ? "" : `, try ${scope.try}`}`,
+  });
+  return { scope, ...result };
 }
 
 function rootCause(error: unknown): string {

@@ -49,6 +49,7 @@ export async function runIteration(input: RunIterationInput): Promise<RunIterati
               candidates: pool.candidates,
             },
       pinned: input,
+      ...(pool === null ? {} : { keys: pool.keys, lastCandidate: pool.lastCandidate }),
     });
   await record("pool", null);
   pool = await executeChild(fillTaskPool, {

@@ -26,6 +26,16 @@ export {
 } from "./experiments.ts";
 export { type HoldState, holdExperiment, readHold, releaseExperiment } from "./holds.ts";
 export {
+  addTry,
+  countPieces,
+  type FinishedPiece,
+  listPieces,
+  listTries,
+  type NewTry,
+  type PieceCounts,
+  recordReuse,
+} from "./iteration-tries.ts";
+export {
   type Attempt,
   appendTurn,
   failAttempt,

@@ -90,6 +90,7 @@ const PLAUSIBLE: Answers = {
   update: ({ parent, update }) => policyOf(`${parent.id}+${update}`, parent.id, parent.step + 1),
   publish: () => undefined,
   evaluate: ({ groups }) => ({ tasks: groups.length, samples: 1, passAt1: 0.5, low: 0, high: 1 }),
+  findIteration: () => null,
   findTaskSet: ({ spec }) => ({ hash: `${spec.tasks}-${spec.functions}`, found: null }),
   saveTaskSet: () => undefined,
   recordExperiment: () => undefined,
@@ -122,6 +123,8 @@ export class Recorder {
 
 export interface WorkflowBench {
   readonly client: Client;
+  /** From now on `recorder` is all activities. */
+  use(recorder: Recorder): void;
   /** Runs one workflow to its end, with `recorder` as all its activities. */
   run<T>(workflow: string, id: string, input: object, recorder: Recorder): Promise<T>;
   close(): Promise<void>;
@@ -129,10 +132,11 @@ export interface WorkflowBench {
 
 let installed = false;
 
-/** `extraArgs` go to the server. */
+/** `extraArgs` go to the server; `more` are activities beside the recorder's. */
 export async function openWorkflowBench(
   workflowBundle: WorkflowBundle,
   extraArgs: readonly string[] = [],
+  more: object = {},
 ): Promise<WorkflowBench> {
   if (!installed) {
     Runtime.install({
@@ -162,7 +166,7 @@ export async function openWorkflowBench(
       Worker.create({
         connection,
         taskQueue,
-        activities,
+        activities: { ...activities, ...more },
         shutdownGraceTime: 0,
         ...(taskQueue === QUEUES.orchestrate ? { workflowBundle } : {}),
       }),
@@ -171,6 +175,9 @@ export async function openWorkflowBench(
   const running = Promise.all(workers.map((worker) => worker.run()));
   return {
     client: environment.client,
+    use: (next) => {
+      recorder = next;
+    },
     run: (workflow, workflowId, input, next) => {
       recorder = next;
       const options = { workflowId, taskQueue: QUEUES.orchestrate, args: [input] };
