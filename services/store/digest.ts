@@ -6,7 +6,6 @@ import { sql } from "kysely";
 import { canonicalJson } from "../../core/canonical.ts";
 import { sha256Of } from "./artifacts.ts";
 import { differingPaths, hashJson } from "./canonical.ts";
-import type { Db } from "./database.ts";
 import { getExperiment } from "./experiments.ts";
 import type { Column, Executor, TableName } from "./rows.ts";
 
@@ -59,17 +58,15 @@ type AnyRow = Readonly<Record<string, unknown>>;
  * are surplus: how far they got depends on the moment they were cancelled, and nothing depends on them; so their validations,
  * probes and groups are left out, and every task, statement and policy that nothing else refers to. Throws StoreError `missing`.
  */
-export async function comparedRecord(db: Db, experiment: string): Promise<ComparedRecord> {
-  return db
-    .transaction()
-    .setIsolationLevel("repeatable read")
-    .execute(async (tx) => {
-      await getExperiment(tx, experiment);
-      const found = await selectRows(tx, experiment);
-      return Object.fromEntries(
-        COMPARED_TABLES.map((name) => [name, compared(name, found[name])]),
-      ) as unknown as ComparedRecord;
-    });
+export async function comparedRecord(db: Executor, experiment: string): Promise<ComparedRecord> {
+  const read = async (tx: Executor): Promise<ComparedRecord> => {
+    await getExperiment(tx, experiment);
+    const found = await selectRows(tx, experiment);
+    return Object.fromEntries(
+      COMPARED_TABLES.map((name) => [name, compared(name, found[name])]),
+    ) as unknown as ComparedRecord;
+  };
+  return db.isTransaction ? read(db) : db.transaction().setIsolationLevel("repeatable read").execute(read);
 }
 
 async function selectRows(tx: Executor, experiment: string): Promise<Record<ComparedTable, AnyRow[]>> {
