@@ -44,12 +44,14 @@ function readJson<T>(file: string): Partial<T> {
   }
 }
 
-const sandboxFolder = (folder: string) => join(folder, "sandboxes");
+/** Beside sandboxes, whole or in the making or in removal, the runtime keeps what they mount (`.system-…`). */
+const sandboxesOf = (folder: string) =>
+  list(join(folder, "sandboxes")).filter((name) => !name.startsWith("."));
 
 /** The slots, or the folder names where there is no label, of sandboxes that nobody uses. */
 function idleSandboxes(folder: string): string[] {
-  return list(sandboxFolder(folder)).flatMap((name) => {
-    const path = join(sandboxFolder(folder), name);
+  return sandboxesOf(folder).flatMap((name) => {
+    const path = join(folder, "sandboxes", name);
     const { identity } = readJson<{ identity: { slot: string } }>(join(path, "label.json"));
     const owner = readJson<{ pid: number; startTicks: string }>(join(path, "owner.json"));
     const held =
@@ -99,7 +101,7 @@ export async function liveLeaks(folder: string, db: Db): Promise<LiveLeaks> {
 
 export function lastLeaks(folder: string, temporary: string): LastLeaks {
   return {
-    sandboxes: list(sandboxFolder(folder)),
+    sandboxes: sandboxesOf(folder),
     processes: processesOf(folder),
     temporary: [
       ...list(temporary),

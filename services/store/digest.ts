@@ -160,7 +160,7 @@ export function digestOf(record: ComparedRecord): RecordDigest {
 }
 
 /** What a value looks like in a message. */
-const SHOWN_CHARACTERS = 80;
+const SHOWN_CHARACTERS = 400;
 
 /** The first differences, at most `limit`, in the order of the tables and their keys. */
 export function recordDifferences(
