@@ -19,9 +19,11 @@ const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   SettingsError: "all",
   StackError: ["settings", "port", "data-folder", "version", "disk", "unreachable"],
   EnvironmentError: ["unknown", "tests-fail", "unstable", "source-copy"],
+  ReplayError: "all",
   StoreError: ["newer-schema", "disk-full", "conflict", "missing"],
   ArtifactError: ["disk-full", "unwritable"],
   PolicyError: "all",
+  ApiError: ["settings"],
   SteeringError: ["ended", "refused"],
   ScheduleError: "all",
 };

@@ -1,6 +1,7 @@
 /** The one module every face calls. */
 
 export { checkEnvironments, checkPolicy, codeVersion } from "./checks.ts";
+export { diffTries, type Part, type TryDiff } from "./diff.ts";
 export { type EvaluationRequest, evaluate } from "./evaluate.ts";
 export {
   isRunning,
@@ -10,6 +11,15 @@ export {
   type StartResult,
   startExperiment,
 } from "./experiments.ts";
+export {
+  type PlannedPieces,
+  planReplay,
+  ReplayError,
+  type ReplayErrorKind,
+  type ReplayOptions,
+  type ReplayPlan,
+  startReplay,
+} from "./replay.ts";
 export {
   createSchedule,
   deleteSchedule,

@@ -10,7 +10,7 @@ export { differingPaths, hashJson } from "./canonical.ts";
 export { connectDatabase, type DatabaseOptions, type Db, describeUrl, openDatabase } from "./database.ts";
 export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
-export { type EvaluationPlan, planEvaluation } from "./evaluation-plan.ts";
+export { type EvaluationPlan, latestRate, planEvaluation } from "./evaluation-plan.ts";
 export { recordEvent } from "./events.ts";
 export {
   createExperiment,
@@ -104,3 +104,4 @@ export {
 } from "./tasks.ts";
 export type { PhaseTime } from "./timeline.ts";
 export { findVerdict, type GradedRollout, type RolloutSlot, takeOverRollout } from "./tries.ts";
+export { readTry, type TryRecord } from "./try-record.ts";
