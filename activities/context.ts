@@ -1,20 +1,30 @@
 /** What every activity needs of Temporal: heartbeats while it works, and failures that say whether trying again can help. */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { ApplicationFailure, CancelledFailure, Context } from "@temporalio/activity";
-import { errorKind } from "../core/errors.ts";
+import { failureRule, failureType } from "../core/failures.ts";
 
 /** Often enough to notice a cancellation soon; the SDK throttles what it sends. */
 const BEAT_MS = 2000;
+
+const stopSignal = new AsyncLocalStorage<AbortSignal>();
+
+/** Runs `work` such that `signal` too aborts what is heartbeating in it. */
+export function stoppableBy<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  return stopSignal.run(signal, work);
+}
 
 /** Runs `work` while heartbeating. `beat` records a small progress value (well under 1 KB). */
 export async function heartbeating<T>(
   work: (context: { readonly signal: AbortSignal; beat(detail: unknown): void }) => Promise<T>,
 ): Promise<T> {
   const context = Context.current();
+  const stop = stopSignal.getStore();
   let detail: unknown = null;
   const timer = setInterval(() => context.heartbeat(detail), BEAT_MS);
   try {
     return await work({
-      signal: context.cancellationSignal,
+      signal:
+        stop === undefined ? context.cancellationSignal : AbortSignal.any([context.cancellationSignal, stop]),
       beat: (value) => {
         detail = value;
         context.heartbeat(value);
@@ -25,42 +35,17 @@ export async function heartbeating<T>(
   }
 }
 
-/** Kinds of errors that stay what they are however often one tries: the caller has to change something. */
-const FINAL_KINDS = new Set([
-  "capability",
-  "conflict",
-  "invalid",
-  "missing",
-  "damaged",
-  "reference",
-  "newer-schema",
-  "unknown",
-  "tests-fail",
-  "unstable",
-  "source-copy",
-  "batch",
-  "diverged",
-  "format",
-  "row",
-  "truncated",
-  "version",
-  "not-finite",
-]);
-
-/** The failure Temporal sees: `BadInput` is never retried; anything else is, by the activity's own policy. */
+/** The failure Temporal sees, typed by the table in core/failures.ts. */
 export function toFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
   if (!(error instanceof Error)) return error;
-  const kind = errorKind(error);
-  if (kind !== null && FINAL_KINDS.has(kind)) {
-    return ApplicationFailure.create({
-      message: error.message,
-      type: "BadInput",
-      nonRetryable: true,
-      cause: error,
-    });
-  }
-  return ApplicationFailure.create({ message: error.message, type: kind ?? error.name, cause: error });
+  const type = failureType(error);
+  return ApplicationFailure.create({
+    message: error.message,
+    type,
+    nonRetryable: !failureRule(type).retried,
+    cause: error,
+  });
 }
 
 /** Wraps every activity of a table so that what it throws is a failure Temporal understands. */

@@ -1,10 +1,20 @@
 /** The activity tables of the three task queues, over injected services. */
+
+import { holdExperiment } from "../services/store/index.ts";
 import { assemble } from "./assemble.ts";
 import { withFailures } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
 import { filter } from "./filter.ts";
+import { withHold } from "./hold.ts";
 import { prepareEnvironment } from "./prepareEnvironment.ts";
-import { findIteration, findTaskSet, recordExperiment, recordIteration, saveTaskSet } from "./records.ts";
+import {
+  findIteration,
+  findTaskSet,
+  recordExperiment,
+  recordIteration,
+  release,
+  saveTaskSet,
+} from "./records.ts";
 import { refine } from "./refine.ts";
 import { rollout } from "./rollout.ts";
 import type { GpuServices, RecordServices, SandboxServices } from "./services.ts";
@@ -31,16 +41,18 @@ export function createRecordActivities(services: RecordServices): RecordActiviti
     filter: (input) => filter(services, input),
     findIteration: (input) => findIteration(services, input),
     findTaskSet: (input) => findTaskSet(services, input),
+    hold: async ({ experiment, hold }) => holdExperiment(services.db, experiment, hold),
     publish: ({ policy, policyServer }) => services.policy.publish(policy, policyServer),
     recordExperiment: (input) => recordExperiment(services, input),
     recordIteration: (input) => recordIteration(services, input),
     refine: (input) => refine(services, input),
+    release: ({ experiment }) => release(services, experiment),
     saveTaskSet: (input) => saveTaskSet(services, input),
   });
 }
 
 export function createSandboxActivities(services: SandboxServices): SandboxActivities {
-  return withFailures({
+  return withHold(services.db, {
     prepareEnvironment: (input) => prepareEnvironment(services, input),
     rollout: (input) => rollout(services, input),
     synthesise: (input) => synthesise(services, input),
@@ -50,7 +62,7 @@ export function createSandboxActivities(services: SandboxServices): SandboxActiv
 }
 
 export function createGpuActivities(services: GpuServices): GpuActivities {
-  return withFailures({
+  return withHold(services.db, {
     startPolicy: (input) => startPolicy(services, input),
     update: (input) => update(services, input),
   });

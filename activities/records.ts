@@ -1,14 +1,17 @@
 /** Records of experiments, iterations and task sets: what people watch and what later work is found by. */
 import { scopeKey } from "../core/scope.ts";
+import type { Hold } from "../core/steering.ts";
 import {
   findTaskSet as findSet,
   getPolicy,
   hashJson,
   listTries,
+  readHold,
   recordEvent,
   recordIteration as recordIterationRow,
   recordReuse,
   recordTaskSet,
+  releaseExperiment,
   setResult,
   setStatus,
 } from "../services/store/index.ts";
@@ -95,4 +98,11 @@ export async function saveTaskSet(
 ): Promise<void> {
   const { hash, tasks, keys } = input.set;
   await recordTaskSet(services.db, { hash, spec: { spec: input.spec, keys }, tasks });
+}
+
+/** The hold that it ended; null where there was none. */
+export async function release({ db }: RecordServices, experiment: string): Promise<Hold | null> {
+  const before = await readHold(db, experiment);
+  await releaseExperiment(db, experiment);
+  return before?.hold ?? null;
 }

@@ -5,6 +5,7 @@ import type { PolicyRef } from "../core/policy.ts";
 import type { RefinementAction } from "../core/refinement.ts";
 import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
+import type { Hold } from "../core/steering.ts";
 import type { GeneratorName, StatementLevel } from "../core/task.ts";
 
 export interface EnvironmentRef {
@@ -274,6 +275,10 @@ export interface Activities {
     readonly name: string;
   }): Promise<{ readonly hash: string; readonly found: TaskSetRef | null }>;
   saveTaskSet(input: { readonly spec: TaskSetSpec; readonly set: TaskSetRef }): Promise<void>;
+  /** The hold in force: the first reason stays until it is released. */
+  hold(input: { readonly experiment: string; readonly hold: Hold }): Promise<Hold>;
+  /** The hold that it ended; null where there was none. */
+  release(input: { readonly experiment: string }): Promise<Hold | null>;
   recordExperiment(input: ExperimentStatusInput): Promise<void>;
   recordIteration(input: IterationRecordInput): Promise<void>;
 }
@@ -286,10 +291,12 @@ export type RecordActivities = Pick<
   | "filter"
   | "findIteration"
   | "findTaskSet"
+  | "hold"
   | "publish"
   | "recordExperiment"
   | "recordIteration"
   | "refine"
+  | "release"
   | "saveTaskSet"
 >;
 

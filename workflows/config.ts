@@ -1,10 +1,8 @@
 /** Timeouts and retries of every activity, by reliability class. Nowhere else. */
 import { type ActivityOptions, proxyActivities } from "@temporalio/workflow";
 import type { GpuActivities, RecordActivities, SandboxActivities } from "../activities/types.ts";
+import { NOT_RETRIED } from "../core/failures.ts";
 import { QUEUES } from "./queues.ts";
-
-/** Failure types that a retry cannot mend: bad settings, damaged records, an update that diverged. */
-export const NOT_RETRIED = ["BadInput"];
 
 /**
  * A dead worker shows as a missing heartbeat, so this bounds how long its work lies still. Activities beat every two seconds

@@ -1,7 +1,9 @@
 /** The outer loop: an entity per experiment, one runIteration after the other, continue-as-new per iteration (docs/method.md §1). */
 import {
+  allHandlersFinished,
   CancellationScope,
   ContinueAsNew,
+  condition,
   continueAsNew,
   executeChild,
   isCancellation,
@@ -23,6 +25,7 @@ import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { experimentId, tryId } from "./ids.ts";
 import { prepareTaskSet } from "./prepareTaskSet.ts";
 import { type RunIterationInput, runIteration } from "./runIteration.ts";
+import { Steering, type SteeringState } from "./steering.ts";
 import { mapWindow } from "./window.ts";
 
 export interface RunExperimentInput {
@@ -31,6 +34,7 @@ export interface RunExperimentInput {
   /** Iteration to end after, although more are wanted: a replay runs one alone. */
   readonly lastIteration?: number;
   readonly carried?: ExperimentState;
+  readonly steering?: SteeringState;
 }
 
 export interface ExperimentState {
@@ -46,6 +50,7 @@ export interface ExperimentState {
 
 export async function runExperiment(input: RunExperimentInput): Promise<PolicyRef> {
   const { name, settings } = input;
+  const steering = new Steering(name, input.steering);
   try {
     const state = input.carried ?? (await prepare(input));
     if (state.next > settings.iterations) {
@@ -61,12 +66,16 @@ export async function runExperiment(input: RunExperimentInput): Promise<PolicyRe
       });
       return state.policy;
     }
+    steering.at = { phase: "iteration", iteration: state.next, try: 1, policy: state.policy.id };
     const { scope, policy, keys } = await iterate(name, settings, state);
+    steering.at = { phase: "evaluation", iteration: state.next, try: scope.try, policy: policy.id };
     await evaluate(scope, settings, policy, state.sets);
+    await condition(allHandlersFinished);
     return await continueAsNew<typeof runExperiment>({
       name,
       settings,
       ...(input.lastIteration === undefined ? {} : { lastIteration: input.lastIteration }),
+      steering: steering.carried,
       carried: { ...state, next: state.next + 1, policy, used: [...state.used, ...keys] },
     });
   } catch (error) {

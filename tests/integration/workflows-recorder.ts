@@ -93,6 +93,8 @@ const PLAUSIBLE: Answers = {
   findIteration: () => null,
   findTaskSet: ({ spec }) => ({ hash: `${spec.tasks}-${spec.functions}`, found: null }),
   saveTaskSet: () => undefined,
+  hold: ({ hold }) => hold,
+  release: () => null,
   recordExperiment: () => undefined,
   recordIteration: () => undefined,
 };

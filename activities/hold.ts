@@ -1,0 +1,75 @@
+/**
+ * Activities under the hold of their experiment: none begins while it stands, those that can stop do, and a failure that holds sets it. What was
+ * held is tried again until a resume (core/failures.ts).
+ */
+import { ApplicationFailure, Context } from "@temporalio/activity";
+import { failureRule } from "../core/failures.ts";
+import type { Hold } from "../core/steering.ts";
+import { type Db, holdExperiment, readHold } from "../services/store/index.ts";
+import { stoppableBy, toFailure } from "./context.ts";
+
+const POLL_MS = 2000;
+const RETRY = "5 seconds";
+
+/** Training is not resumable: it ends what it began, within minutes, rather than begin again. */
+const UNINTERRUPTED = new Set(["update", "startPolicy"]);
+
+/** From `exp/<name>[/…]` or `eval/<policy>/<set>/<mode>/exp/<name>[/…]`; null for any other workflow. */
+export function experimentOf(workflowId: string): string | null {
+  return /^(?:eval\/[^/]+\/[^/]+\/[^/]+\/)?exp\/([^/]+)/.exec(workflowId)?.[1] ?? null;
+}
+
+/** Wraps every activity of a table; the ones wrapped throw failures that Temporal understands. */
+export function withHold<T extends Record<string, (...args: never[]) => Promise<unknown>>>(
+  db: Db,
+  activities: T,
+): T {
+  return Object.fromEntries(
+    Object.entries(activities).map(([name, activity]) => [
+      name,
+      (...args: never[]) => underHold(db, name, () => activity(...args)),
+    ]),
+  ) as T;
+}
+
+async function underHold<T>(db: Db, name: string, work: () => Promise<T>): Promise<T> {
+  const { info, cancellationSignal } = Context.current();
+  const experiment = experimentOf(info.workflowExecution?.workflowId ?? "");
+  const stop = new AbortController();
+  let standing: Hold | null = null;
+  const look = async (of: string) => {
+    standing = (await readHold(db, of))?.hold ?? null;
+    if (standing !== null) stop.abort();
+  };
+  let poll: NodeJS.Timeout | null = null;
+  try {
+    if (experiment !== null) {
+      await look(experiment);
+      if (standing !== null) throw held(standing);
+      // A record that cannot be read holds nothing; the activity's own writes will say so.
+      if (!UNINTERRUPTED.has(name))
+        poll = setInterval(() => void look(experiment).catch(() => undefined), POLL_MS);
+    }
+    return await stoppableBy(stop.signal, work);
+  } catch (error) {
+    const failure = toFailure(error);
+    if (experiment === null || cancellationSignal.aborted) throw failure;
+    if (stop.signal.aborted && standing !== null) throw held(standing);
+    if (failure instanceof ApplicationFailure && failureRule(failure.type ?? "").holds) {
+      const kind = failure.type!;
+      throw held(await holdExperiment(db, experiment, { kind, reason: failure.message }), failure);
+    }
+    throw failure;
+  } finally {
+    if (poll !== null) clearInterval(poll);
+  }
+}
+
+function held({ kind, reason }: Hold, cause?: Error): ApplicationFailure {
+  return ApplicationFailure.create({
+    message: `held (${kind}): ${reason}`,
+    type: "Held",
+    nextRetryDelay: RETRY,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
