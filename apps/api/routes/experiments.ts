@@ -1,0 +1,152 @@
+/** Experiments: start, list, inspect, follow. */
+import { z } from "zod";
+import { showExperiment } from "../../../services/store/index.ts";
+import { codeVersion, startExperiment, steeringState } from "../../control/index.ts";
+import { eventsAfter, experimentsPage, iterationsPage } from "../../control/pages.ts";
+import { writeEvents } from "../events.ts";
+import { once } from "../idempotency.ts";
+import { ApiError } from "../problems.ts";
+import {
+  byName,
+  json,
+  POST_PROBLEMS,
+  pageOf,
+  postHeaders,
+  problems,
+  queries,
+  record,
+  startBody,
+  steering,
+} from "../schemas.ts";
+import { readStart } from "../start.ts";
+import type { Api, ApiContext } from "../types.ts";
+
+const tags = ["experiments"];
+const startedShape = z.object({ name: z.string(), started: z.string() });
+/** A browser opens few; each costs a query per second. */
+const MOST_STREAMS = 32;
+
+export function experimentRoutes(api: Api, context: ApiContext): void {
+  const { session } = context;
+  api.route({
+    method: "POST",
+    url: "/v1/experiments",
+    config: { scope: "write" },
+    schema: {
+      tags,
+      summary: "Start an experiment, or run one again that had failed or was stopped",
+      headers: postHeaders,
+      body: startBody,
+      response: {
+        200: json(startedShape, "It runs again, or had finished."),
+        201: json(startedShape, "It is started."),
+        ...problems(...POST_PROBLEMS),
+      },
+    },
+    handler: (request, reply) =>
+      once(session.db, request, reply, async ({ again }) => {
+        const { name, settings } = await readStart(request.body);
+        const started = await startExperiment(
+          { ...session, codeVersion: await codeVersion() },
+          name,
+          settings,
+        );
+        if (started === "joined" && !again)
+          throw new ApiError("running", `experiment "${name}" is running already`, "name");
+        const fresh = started === "started" || started === "joined";
+        const body = { name, started: fresh ? "started" : started };
+        return { status: fresh ? 201 : 200, body, headers: { location: `/v1/experiments/${name}` } };
+      }),
+  });
+  api.route({
+    method: "GET",
+    url: "/v1/experiments",
+    schema: {
+      tags,
+      summary: "Experiments by name",
+      querystring: queries.experiments,
+      response: { 200: pageOf, ...problems() },
+    },
+    handler: ({ query: { cursor, limit = 50, ...filters } }) =>
+      experimentsPage(session, { filters, cursor, limit }) as never,
+  });
+  api.route({
+    method: "GET",
+    url: "/v1/experiments/:name",
+    schema: {
+      tags,
+      summary: "One experiment: evaluations, pools, policy, timings",
+      params: byName,
+      response: { 200: json(record, "As tadpole show --json writes it."), ...problems(404) },
+    },
+    handler: ({ params }) => showExperiment(session.db, params.name) as never,
+  });
+  api.route({
+    method: "GET",
+    url: "/v1/experiments/:name/state",
+    schema: {
+      tags,
+      summary: "Where it stands: phase, hold, amendments",
+      params: byName,
+      response: { 200: steering, ...problems(404) },
+    },
+    handler: ({ params }) => steeringState(session, params.name) as never,
+  });
+  api.route({
+    method: "GET",
+    url: "/v1/experiments/:name/iterations",
+    schema: {
+      tags,
+      summary: "Every try of every iteration",
+      params: byName,
+      querystring: queries.iterations,
+      response: { 200: pageOf, ...problems(404) },
+    },
+    handler: ({ params, query: { cursor, limit = 50, status } }) =>
+      iterationsPage(session, { filters: { experiment: params.name, status }, cursor, limit }) as never,
+  });
+  eventsRoute(api, context);
+}
+
+function eventsRoute(api: Api, { session, closing, streamSeconds }: ApiContext): void {
+  let streams = 0;
+  api.route({
+    method: "GET",
+    url: "/v1/experiments/:name/events",
+    schema: {
+      tags,
+      summary: "Progress as server-sent events; Last-Event-ID goes on after an event",
+      params: byName,
+      headers: z.looseObject({ "last-event-id": z.string().max(2000).optional() }),
+      response: {
+        200: { description: "A stream.", content: { "text/event-stream": { schema: z.string() } } } as never,
+        ...problems(404),
+      },
+    },
+    handler: async (request, reply) => {
+      const { name } = request.params;
+      const from = request.headers["last-event-id"] || null;
+      await showExperiment(session.db, name);
+      await eventsAfter(session, name, from as string | null);
+      if (streams >= MOST_STREAMS) throw new ApiError("streams", `${MOST_STREAMS} streams are open already`);
+      reply.hijack();
+      const { raw } = reply;
+      for (const [header, value] of Object.entries(reply.getHeaders())) raw.setHeader(header, value!);
+      raw.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+      if (request.method === "HEAD") return raw.end();
+      const gone = new AbortController();
+      raw.once("close", () => gone.abort());
+      const signal = AbortSignal.any([gone.signal, closing, AbortSignal.timeout(streamSeconds * 1000)]);
+      streams++;
+      try {
+        await writeEvents(session, name, from as string | null, raw, signal);
+      } catch (error) {
+        // The client comes again by itself, from the last event it has.
+        request.log.warn({ err: error }, "a stream ended early");
+      } finally {
+        streams--;
+        raw.end();
+      }
+    },
+  });
+}
