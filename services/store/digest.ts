@@ -136,6 +136,12 @@ async function selectWhere(
   return found.rows;
 }
 
+/** The gate `ends` tells how many CPU seconds the tests took. */
+function withoutPace(gates: unknown): unknown {
+  const found = gates as readonly { readonly gate?: string; readonly evidence?: string }[];
+  return found.map((gate) => (gate.gate === "ends" ? { ...gate, evidence: null } : gate));
+}
+
 function compared(name: ComparedTable, rows: readonly AnyRow[]): ComparedRows {
   const { key, leftOut } = TABLES[name];
   const keyed = rows.map((row): [string, Record<string, string>] => [
@@ -143,7 +149,7 @@ function compared(name: ComparedTable, rows: readonly AnyRow[]): ComparedRows {
     Object.fromEntries(
       Object.entries(row)
         .filter(([column]) => !leftOut.includes(column))
-        .map(([column, value]) => [column, canonicalJson(value)]),
+        .map(([column, value]) => [column, canonicalJson(column === "gates" ? withoutPace(value) : value)]),
     ),
   ]);
   return new Map(keyed.sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -160,7 +166,7 @@ export function digestOf(record: ComparedRecord): RecordDigest {
 }
 
 /** What a value looks like in a message. */
-const SHOWN_CHARACTERS = 400;
+const SHOWN_CHARACTERS = 120;
 
 /** The first differences, at most `limit`, in the order of the tables and their keys. */
 export function recordDifferences(

@@ -156,6 +156,17 @@ describe("the digest", () => {
     ]);
   });
 
+  it("does not see at what pace a candidate's tests ended, but whether they did", async () => {
+    const gates = (passed: boolean, evidence: string) => (tx: Db) =>
+      recordValidation(tx, {
+        ...{ scope: "demo/it/1/try/1", candidate: 0, task_id: testTask(0).id, generator: "mutation" },
+        ...{ outcome: "valid", gates: [{ gate: "ends", passed, evidence }] },
+      });
+    const slow = digestOf(await after(gates(true, "0.31 CPU seconds")));
+    expect(digestOf(await after(gates(true, "0.02 CPU seconds")))).toEqual(slow);
+    expect(digestOf(await after(gates(false, "0.31 CPU seconds")))).not.toEqual(slow);
+  });
+
   it("does not see attempts, nor another experiment", async () => {
     const now = await after(async (tx) => {
       await sql`update attempts set attempt = attempt + 1, fence = fence || '~', status = 'superseded'`.execute(
