@@ -6,8 +6,8 @@ import {
   createExperiment,
   type Db,
   type EvaluationPlan,
+  latestRate,
   planEvaluation,
-  showExperiment,
 } from "../services/store/index.ts";
 import { withFailures } from "./context.ts";
 
@@ -85,13 +85,7 @@ async function order(db: Db, input: ScheduledEvaluation): Promise<EvaluationOrde
 async function endWhen(services: ScheduleServices, input: ConditionInput): Promise<boolean> {
   const condition = parseCondition(input.until);
   if (condition === null) throw new Error(`${input.until} is no condition`);
-  const { iterations } = await showExperiment(services.db, input.experiment);
-  const rate = iterations
-    .flatMap(({ evaluations }) => evaluations)
-    .findLast(
-      ({ set, mode, policy }) =>
-        set === condition.set && mode === input.mode && (input.policy === null || policy === input.policy),
-    )?.passAt1;
+  const rate = await latestRate(services.db, { ...input, set: condition.set });
   if (rate === undefined || !conditionHolds(condition, rate)) return false;
   await services.pauseSchedule(
     input.schedule,

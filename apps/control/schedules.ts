@@ -323,6 +323,8 @@ async function checkUntil({ db }: ScheduleContext, { until, work }: NewSchedule)
 
 /** What the server says is wrong with the request (gRPC INVALID_ARGUMENT); null for any other failure. */
 function serverSays(error: unknown): string | null {
+  // The client's own way to tell a bad specification.
+  if (error instanceof TypeError) return error.message;
   const cause = error instanceof Error && !isGrpcServiceError(error) ? error.cause : error;
   return isGrpcServiceError(cause) && cause.code === 3 ? cause.details : null;
 }

@@ -21,6 +21,31 @@ export interface EvaluationPlan {
   };
 }
 
+/** pass@1 of the experiment's latest evaluation of that set and mode, by that policy where one is named. */
+export async function latestRate(
+  db: Executor,
+  wanted: {
+    readonly experiment: string;
+    readonly set: string;
+    readonly mode: string;
+    readonly policy: string | null;
+  },
+): Promise<number | undefined> {
+  let query = db
+    .selectFrom("evaluations")
+    .select("pass_at_1")
+    .where("experiment", "=", wanted.experiment)
+    .where("set_name", "=", wanted.set)
+    .where("mode", "=", wanted.mode);
+  if (wanted.policy !== null) query = query.where("policy", "=", wanted.policy);
+  const row = await query
+    .orderBy("iteration", "desc")
+    .orderBy("created_at", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.pass_at_1;
+}
+
 /** In place of a policy's id: the last one that the experiment chose. */
 const LATEST = "latest";
 
