@@ -35,6 +35,7 @@ const STATUS: Readonly<Record<string, number>> = {
   "ApiError.in-progress": 409,
   "ApiError.running": 409,
   "ApiError.streams": 429,
+  "PageError.cursor": 422,
   "PageError.*": 400,
   "StoreError.missing": 404,
   "StoreError.conflict": 409,

@@ -29,7 +29,7 @@ export const byName = z.strictObject({ name: experimentName });
 const paging = {
   cursor: z
     .string()
-    .regex(/^[A-Za-z0-9_-]{1,1000}$/)
+    .regex(/^[A-Za-z0-9_-]{14,1000}$/)
     .describe("`next` of the page before.")
     .optional(),
   limit: whole(1, PAGE_LIMIT).optional(),
@@ -126,9 +126,9 @@ const MEANING: Readonly<Record<number, string>> = {
 
 /** The problem documents a route can answer with. */
 export function problems(...statuses: readonly number[]) {
-  const all = [400, 401, 403, ...statuses, 414, 429, 500, 503];
+  const all = new Set([400, 401, 403, ...statuses, 414, 422, 429, 500, 503]);
   return Object.fromEntries(
-    all.map((status) => [
+    [...all].map((status) => [
       status,
       { description: MEANING[status]!, content: { "application/problem+json": { schema: problemShape } } },
     ]),

@@ -80,6 +80,13 @@ export async function createApi(
   });
   api.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
+    const path = request.url.split("?")[0]!;
+    const allowed = request.is404 ? methods.allowed(path) : null;
+    if (allowed === null) return;
+    // Before a body is asked for: a method that is not there needs none.
+    reply.header("allow", allowed);
+    if (request.method === "OPTIONS") return reply.code(204).send();
+    return send(request, reply, problem(405, "request", `${path} has ${allowed}`));
   });
   api.addHook("preParsing", async (request) => {
     const { host, origin, authorization } = request.headers;
@@ -104,12 +111,7 @@ export async function createApi(
       Object.assign(new Error(`too many requests: again in ${Math.ceil(ttl / 1000)} s`), { statusCode: 429 }),
   });
   api.setNotFoundHandler({ preHandler: api.rateLimit() }, (request, reply) => {
-    const path = request.url.split("?")[0]!;
-    const allowed = methods.allowed(path);
-    if (allowed === null) return send(request, reply, problem(404, "request", `there is no ${path}`));
-    reply.header("allow", allowed);
-    if (request.method === "OPTIONS") return reply.code(204).send();
-    return send(request, reply, problem(405, "request", `${path} has ${allowed}`));
+    return send(request, reply, problem(404, "request", `there is no ${request.url.split("?")[0]}`));
   });
   await api.register(swagger, {
     openapi: {

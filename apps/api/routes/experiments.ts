@@ -117,7 +117,12 @@ function eventsRoute(api: Api, { session, closing, streamSeconds }: ApiContext):
       tags,
       summary: "Progress as server-sent events; Last-Event-ID goes on after an event",
       params: byName,
-      headers: z.looseObject({ "last-event-id": z.string().max(2000).optional() }),
+      headers: z.looseObject({
+        "last-event-id": z
+          .string()
+          .regex(/^[A-Za-z0-9_-]{14,1000}$/)
+          .optional(),
+      }),
       response: {
         200: { description: "A stream.", content: { "text/event-stream": { schema: z.string() } } } as never,
         ...problems(404),
