@@ -38,12 +38,8 @@ export {
 export {
   type Attempt,
   appendTurn,
-  completeTurn,
-  countFailures,
-  dropTurns,
   failAttempt,
   type LedgerRow,
-  type OpenedAttempt,
   openAttempt,
   readLedger,
   sealRollout,
