@@ -10,6 +10,7 @@ import {
   publishPolicy,
 } from "../services/policy/index.ts";
 import { createLocalArtifacts, openDatabase, recordedArtifacts } from "../services/store/index.ts";
+import { activityMetrics, metricsTelemetry } from "./metrics.ts";
 
 /** Ends the process with one line when a variable that the supervisor sets is missing. */
 export function required(name: string): string {
@@ -29,7 +30,11 @@ export interface WorkerProcess {
 }
 
 export async function openWorkerProcess(): Promise<WorkerProcess> {
-  Runtime.install({ shutdownSignals: [], telemetryOptions: { logging: { filter: "ERROR", forward: {} } } });
+  const metrics = metricsTelemetry(process.env.TADPOLE_METRICS_PORT);
+  Runtime.install({
+    shutdownSignals: [],
+    telemetryOptions: { logging: { filter: "ERROR", forward: {} }, ...(metrics ? { metrics } : {}) },
+  });
   const dataFolder = required("TADPOLE_DATA");
   const temporal = temporalFromEnv();
   if (temporal === null) throw new Error("TEMPORAL_ADDRESS is not set");
@@ -82,6 +87,7 @@ export async function runWorker(
     // A cancellation reaches an activity within this time; the default of a minute would hold a full pool's surplus open.
     maxHeartbeatThrottleInterval: "5 seconds",
     defaultHeartbeatThrottleInterval: "5 seconds",
+    interceptors: { activity: [activityMetrics(Runtime.instance().metricMeter)] },
     ...options,
   });
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => worker.shutdown());

@@ -10,6 +10,9 @@ export const portNames = [
   "temporalMetrics",
   "postgres",
   "policy",
+  "orchestrateMetrics",
+  "sandboxMetrics",
+  "gpuMetrics",
 ] as const;
 export type PortName = (typeof portNames)[number];
 export type Ports = Readonly<Record<PortName, number>>;

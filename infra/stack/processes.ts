@@ -135,9 +135,11 @@ function policy(context: StackContext): ProcessDefinition {
   };
 }
 
-function worker(context: StackContext, name: ProcessName): ProcessDefinition {
+function worker(context: StackContext, name: "orchestrate" | "sandbox" | "gpu"): ProcessDefinition {
+  const definition = nodeProcess(context, name, ["temporal", "postgres", "policy"]);
   return {
-    ...nodeProcess(context, name, ["temporal", "postgres", "policy"]),
+    ...definition,
+    env: { ...definition.env, TADPOLE_METRICS_PORT: String(context.ports[`${name}Metrics`]) },
     // A worker that is stopped cancels its activities, which then have to wind up their sandboxes.
     stop: [{ signal: "SIGTERM", graceSeconds: 15 }],
   };

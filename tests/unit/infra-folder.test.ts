@@ -35,7 +35,17 @@ function state(folder: string, change: Partial<StackState> = {}): StackState {
     supervisorCpuSeconds: 1,
     phase: "running",
     startedAt: "2026-01-01T00:00:00.000Z",
-    ports: { temporal: 1, temporalUi: 2, temporalHttp: 3, temporalMetrics: 4, postgres: 5, policy: 6 },
+    ports: {
+      temporal: 1,
+      temporalUi: 2,
+      temporalHttp: 3,
+      temporalMetrics: 4,
+      postgres: 5,
+      policy: 6,
+      orchestrateMetrics: 7,
+      sandboxMetrics: 8,
+      gpuMetrics: 9,
+    },
     temporal: {
       address: "127.0.0.1:1",
       namespace: "default",

@@ -94,7 +94,17 @@ describe("a database URL", () => {
 describe("a running stack", () => {
   const running = {
     dataFolder: "/data",
-    ports: { temporal: 1, temporalUi: 2, temporalHttp: 3, temporalMetrics: 4, postgres: 5, policy: 6 },
+    ports: {
+      temporal: 1,
+      temporalUi: 2,
+      temporalHttp: 3,
+      temporalMetrics: 4,
+      postgres: 5,
+      policy: 6,
+      orchestrateMetrics: 7,
+      sandboxMetrics: 8,
+      gpuMetrics: 9,
+    },
     temporal: { address: "127.0.0.1:1", namespace: "default" },
     postgres: { external: true, host: "db:5432", database: "runs" },
   } as StackState;
@@ -132,7 +142,17 @@ describe("the table of processes", () => {
   const table = (env: NodeJS.ProcessEnv) =>
     processTable({
       folder: "/data",
-      ports: { temporal: 1, temporalUi: 2, temporalHttp: 3, temporalMetrics: 4, postgres: 5, policy: 6 },
+      ports: {
+        temporal: 1,
+        temporalUi: 2,
+        temporalHttp: 3,
+        temporalMetrics: 4,
+        postgres: 5,
+        policy: 6,
+        orchestrateMetrics: 7,
+        sandboxMetrics: 8,
+        gpuMetrics: 9,
+      },
       settings: stackSettings(env),
       env,
     });
