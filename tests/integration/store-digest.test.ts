@@ -17,7 +17,6 @@ import {
   type ArtifactStore,
   createLocalArtifacts,
   type Db,
-  openAttempt,
   openDatabase,
   recordProbe,
   recordStatement,
@@ -245,7 +244,7 @@ describe("the books", () => {
     await sql`insert into attempts (rollout_key, attempt, fence, status) values (${twice!}, 2, 'a second', 'accepted')`.execute(
       db,
     );
-    await openAttempt(db, lost!);
+    await openAttempt(db, { rolloutKey: lost!, experiment: "", epoch: 0 });
     await sql`update attempts set resumed_from = 1, resumed_turns = 3 where rollout_key = ${lost!} and attempt = 2`.execute(
       db,
     );
