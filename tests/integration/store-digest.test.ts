@@ -244,7 +244,9 @@ describe("the books", () => {
     await sql`insert into attempts (rollout_key, attempt, fence, status) values (${twice!}, 2, 'a second', 'accepted')`.execute(
       db,
     );
-    await openAttempt(db, { rolloutKey: lost!, experiment: "", epoch: 0 });
+    await sql`insert into attempts (rollout_key, attempt, fence, status) values (${lost!}, 2, 'a later', 'running')`.execute(
+      db,
+    );
     await sql`update attempts set resumed_from = 1, resumed_turns = 3 where rollout_key = ${lost!} and attempt = 2`.execute(
       db,
     );
