@@ -1,5 +1,5 @@
 /** rollout: one Leaf rollout in a fresh sandbox, recorded turn by turn, accepted once for its slot. */
-import { ApplicationFailure, CancelledFailure } from "@temporalio/activity";
+import { CancelledFailure } from "@temporalio/activity";
 import { errorKind } from "../core/errors.ts";
 import { random } from "../core/random.ts";
 import { mayReuseGroup } from "../core/reuse.ts";
@@ -10,18 +10,20 @@ import { HARNESS_VERSION, runRollout } from "../services/harness/index.ts";
 import type { Sandbox } from "../services/sandbox/runtime.ts";
 import {
   appendTurn,
-  failAttempt,
+  completeTurn,
   findRollout,
   getStatement,
   hashJson,
   openAttempt,
   putJson,
   type RolloutRow,
+  readHold,
   sealRollout,
   takeOverRollout,
 } from "../services/store/index.ts";
 import { heartbeating } from "./context.ts";
 import type { SandboxServices } from "./services.ts";
+import { afterFailure, restoreSandbox } from "./slot.ts";
 import { agentOverlay, loadTask } from "./tasks.ts";
 import type { GroupInput, RolloutInput, RolloutOutput } from "./types.ts";
 
@@ -38,7 +40,11 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
   ]);
   const contentKey = rolloutContentKey(group, member, statement.hash);
   const done = await findRollout(services.db, key);
-  if (done !== undefined && done.content_key === contentKey) return summary(done);
+  if (done !== undefined && done.content_key === contentKey) {
+    // Accepted by an attempt that may have died before it could remove its sandbox.
+    await services.runtime.removeSlot({ experiment: group.scope.experiment, slot: key });
+    return summary(done);
+  }
   if (mayReuseGroup(group.reuse, group.phase, "rollout")) {
     const { experiment } = group.scope;
     const slot = { key, groupKey: group.key, member, experiment, contentKey };
@@ -48,39 +54,55 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
 
   return heartbeating(async ({ signal, beat }) => {
     const environment = await services.environments.byKey(task.environment);
-    const attempt = await openAttempt(services.db, key);
+    const { experiment } = group.scope;
+    const epoch = (await readHold(services.db, experiment))?.epoch ?? 0;
+    const slot = { rolloutKey: key, experiment, epoch };
+    const attempt = await openAttempt(services.db, slot);
     let sandbox: Sandbox | null = null;
     try {
-      sandbox = await services.runtime.create(
-        {
+      const settings = {
+        ...(group.sandbox.reuseCommands ? { commandCache: services.commandCache(environment.key) } : {}),
+        commandCpuSeconds: limitsOf(environment).cpuSeconds,
+        signal,
+      };
+      const restored = await restoreSandbox(services, {
+        spec: {
           root: environment.root,
           overlay: agentOverlay(task),
           mounts: [modulesMount(environment)],
           limits: { memoryMb: group.sandbox.memoryMb, processes: group.sandbox.processes, diskMb: DISK_MB },
           env: {},
         },
-        {
-          experiment: group.scope.experiment,
+        identity: {
+          experiment,
           slot: key,
           attempt: attempt.attempt,
           fence: attempt.fence,
           deadline: Date.now() + SANDBOX_LIFETIME_MS,
+          adoptable: true,
         },
-      );
+        attempt,
+        settings,
+        onSandbox: (made) => {
+          sandbox = made;
+        },
+      });
       const { trajectory, modelSeconds, toolSeconds } = await runRollout({
+        ...settings,
         statement: statement.text,
         policy: group.policy.id,
         limits: group.limits,
         sampling: group.sampling,
         turnSeed: (turn) => random(group.seed, ...group.randomKeys, member, turn).seed32(),
-        sandbox,
+        sandbox: restored.sandbox,
         client: services.policy.client(group.policyServer),
         template: services.policy.template(group.policyServer),
-        ledger: { append: (turn) => appendTurn(services.db, attempt.fence, turn) },
-        ...(group.sandbox.reuseCommands ? { commandCache: services.commandCache(environment.key) } : {}),
-        commandCpuSeconds: limitsOf(environment).cpuSeconds,
+        ledger: {
+          append: (turn) => appendTurn(services.db, attempt.fence, turn),
+          complete: (turn) => completeTurn(services.db, attempt.fence, turn),
+        },
+        resumed: restored.rows,
         onTurn: (turn) => beat({ turn }),
-        signal,
       });
       if (trajectory.exit === "cancelled") throw new CancelledFailure("the rollout was cancelled");
       const row = await sealRollout(services.db, attempt.fence, {
@@ -99,8 +121,8 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         rule: null,
         raw_reward: null,
         reward: null,
-        tree_hash: await sandbox.treeHash(),
-        change: await sandbox.changes(),
+        tree_hash: await restored.sandbox.treeHash(),
+        change: await restored.sandbox.changes(),
         trajectory: await putJson(services.artifacts, trajectory, "trajectory"),
         tools: toolCounts(trajectory),
         model_seconds: modelSeconds,
@@ -108,20 +130,13 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
       });
       return summary(row);
     } catch (error) {
-      const kind = signal.aborted ? "cancelled" : (errorKind(error) ?? "error");
-      const message = error instanceof Error ? error.message : String(error);
-      await failAttempt(services.db, attempt.fence, kind, message).catch(() => undefined);
+      // Its turns stay, and so does its being current: the next attempt goes on from here.
       if (signal.aborted) throw new CancelledFailure("the rollout was cancelled");
       // A restarted policy server serves only what it was told to: tell it, then let the slot's next attempt run.
-      if (kind === "not-served") await services.policy.publish(group.policy, group.policyServer);
-      if (kind === "capability") throw error;
-      throw ApplicationFailure.create({
-        message: `${kind}: ${message}`,
-        type: "Infrastructure",
-        cause: error as Error,
-      });
+      if (errorKind(error) === "not-served") await services.policy.publish(group.policy, group.policyServer);
+      throw await afterFailure(services.db, slot, attempt.fence, error, group.infrastructureRetries);
     } finally {
-      await sandbox?.destroy();
+      await (sandbox as Sandbox | null)?.destroy();
     }
   });
 }

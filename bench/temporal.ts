@@ -54,10 +54,7 @@ export async function run(context: BenchContext): Promise<readonly Measure[]> {
     client.workflow.execute<typeof collectGroups>("collectGroups", {
       workflowId: `parent of ${groups[0]!.key}`,
       taskQueue: QUEUES.orchestrate,
-      args: [
-        groups.map((group) => ({ group, infrastructureRetries: settings.limits.infrastructureRetries })),
-        settings.concurrency.groups,
-      ],
+      args: [groups.map((group) => ({ group })), settings.concurrency.groups],
     });
 
   // The first workflow of a worker also loads the bundle: paid once per process, not per rollout.
@@ -158,5 +155,6 @@ function groupOf(settings: ExperimentSettings, key: string, size: number): Group
     grading: settings.grading,
     reward: settings.reward,
     policyServer: settings.policy,
+    infrastructureRetries: settings.limits.infrastructureRetries,
   };
 }

@@ -10,6 +10,10 @@ import { openWorkerProcess, runWorker } from "./common.ts";
 import { SANDBOX_SLOTS } from "./config.ts";
 import { environmentAccess } from "./environment-access.ts";
 
+/** A slot's next attempt comes within the heartbeat timeout and the retry's delay, where it waits for no hold. */
+const ADOPTION_GRACE_MS = 3 * 60_000;
+const SWEEP_MS = 30_000;
+
 const commandCaches = new Map<string, CommandCache>();
 function commandCacheOf(environmentKey: string): CommandCache {
   const cache = commandCaches.get(environmentKey) ?? createCommandCache();
@@ -20,8 +24,10 @@ function commandCacheOf(environmentKey: string): CommandCache {
 const context = await openWorkerProcess();
 const { dataFolder } = context;
 const runtime = createProcessRuntime({ root: join(dataFolder, "sandboxes"), nodePath: process.execPath });
-// What an earlier worker of this host left behind when it was killed.
-await runtime.reap({ now: Date.now() });
+// What an earlier worker of this host left behind when it was killed; rollouts may go on in theirs for a while.
+const sweep = () => runtime.reap({ now: Date.now(), graceMs: ADOPTION_GRACE_MS });
+await sweep();
+const sweeping = setInterval(() => void sweep().catch(console.error), SWEEP_MS);
 const grading = createGrading({ runtime });
 await runWorker(
   context,
@@ -45,5 +51,5 @@ await runWorker(
     }),
     maxConcurrentActivityTaskExecutions: SANDBOX_SLOTS,
   },
-  [() => grading.close()],
+  [async () => clearInterval(sweeping), () => grading.close()],
 );

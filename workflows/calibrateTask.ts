@@ -79,9 +79,10 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
       grading: settings.grading,
       reward: settings.reward,
       policyServer: settings.policy,
+      infrastructureRetries: settings.limits.infrastructureRetries,
       reuse: input.reuse ?? null,
     };
-    const { passes } = await collect({ group, infrastructureRetries: settings.limits.infrastructureRetries });
+    const { passes } = await collect({ group });
     const decision = await records.filter.executeWithOptions(
       withSummary("record", `${passes}/${filter.probes} passes at level ${level}`),
       [

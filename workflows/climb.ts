@@ -68,11 +68,12 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
         grading: settings.grading,
         reward: settings.reward,
         policyServer: settings.policy,
+        infrastructureRetries: settings.limits.infrastructureRetries,
         reuse: input.reuse ?? null,
       };
       await executeChild(collectGroup, {
         workflowId: `${tryId(scope)}/group/${update}-${n}`,
-        args: [{ group, infrastructureRetries: settings.limits.infrastructureRetries }],
+        args: [{ group }],
         staticSummary: `update ${update}: ${groupSize} rollouts of ${task.taskId} by ${policy.id}`,
       });
       return group.key;

@@ -1,21 +1,20 @@
-/** A group: rollouts of one task by one policy, then their verdicts. Infrastructure failures are refilled, never scored. */
+/** A group: rollouts of one task by one policy, then their verdicts. A slot is filled again until it holds a sample. */
 import type { GroupInput, VerifyOutput } from "../activities/types.ts";
-import { rolloutOptions, sandboxes, withSummary } from "./config.ts";
+import { sandboxes, withSummary } from "./config.ts";
 
-/** `infrastructureRetries` bounds the attempts of each slot. */
 export interface CollectGroupInput {
   readonly group: GroupInput;
-  readonly infrastructureRetries: number;
 }
 
+/** Infrastructure failures are no sample: the activity counts them, and holds the experiment when a slot has had too many. */
 export async function collect(input: CollectGroupInput): Promise<VerifyOutput> {
   const { group } = input;
   const members = Array.from({ length: group.size }, (_, member) => member);
   await Promise.all(
     members.map((member) =>
       sandboxes.rollout.executeWithOptions(
-        rolloutOptions(
-          input.infrastructureRetries,
+        withSummary(
+          "sandbox",
           `rollout ${member + 1}/${group.size} of ${group.taskId} by ${group.policy.id}`,
         ),
         [{ group, member }],

@@ -45,14 +45,6 @@ export const records = proxyActivities<RecordActivities>(record);
 export const sandboxes = proxyActivities<SandboxActivities>(sandbox);
 export const trainer = proxyActivities<GpuActivities>(gpu);
 
-/**
- * The options of one rollout. Its own retries are bounded, so that a sick host ends in a clear failure instead of a loop:
- * an infrastructure failure is no sample, and the slot is filled again by the next attempt.
- */
-export function rolloutOptions(infrastructureRetries: number, summary: string): ActivityOptions {
-  return { ...sandbox, retry: { ...sandbox.retry, maximumAttempts: 1 + infrastructureRetries }, summary };
-}
-
 export function withSummary(kind: "record" | "sandbox" | "gpu", summary: string): ActivityOptions {
   return { ...{ record, sandbox, gpu }[kind], summary };
 }

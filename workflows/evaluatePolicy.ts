@@ -45,12 +45,11 @@ export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<Evalua
       grading: input.grading,
       reward: settings.reward,
       policyServer: settings.policy,
+      infrastructureRetries: settings.limits.infrastructureRetries,
       reuse: input.reuse ?? null,
     }),
   );
-  await mapWindow(groups, settings.concurrency.groups, (group) =>
-    collect({ group, infrastructureRetries: settings.limits.infrastructureRetries }),
-  );
+  await mapWindow(groups, settings.concurrency.groups, (group) => collect({ group }));
   return records.evaluate.executeWithOptions(
     withSummary("record", `pass@1 of ${input.policy.id} on ${set.name}`),
     [

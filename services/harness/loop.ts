@@ -4,21 +4,21 @@
  * The prompt is an append-only list of tokens: the next one is the last one, what was sampled, and the rendering of only the new
  * messages, so what is trained on is what was sampled. Where the server says that it saw another prompt, a new segment starts.
  */
-import type { ExitReason, Message, ToolCall, TurnRecord } from "../../core/trajectory.ts";
+import type { ExitReason, Message, ToolCall } from "../../core/trajectory.ts";
 import { type Completion, PolicyError } from "../policy/client.ts";
+import { runCalls, toolContext } from "./calls.ts";
 import { exitBeforeTurn, lengthExit } from "./limits.ts";
 import { firstMessages } from "./prompt.ts";
 import { segmentsOf, startsWith } from "./segments.ts";
-import { parseArguments, runTool, TOOL_DEFINITIONS } from "./tools/index.ts";
-import type { ToolContext } from "./tools/tool.ts";
-import { commandReuse, type TreeWatch, watchTree } from "./tree.ts";
+import { TOOL_DEFINITIONS } from "./tools/index.ts";
+import { watchTree } from "./tree.ts";
 import type { LedgerTurn, RolloutOutcome, RolloutRequest } from "./types.ts";
 
-/** Tools that may change the working tree. Read and Glob cannot. */
-const CHANGES_TREE: ReadonlySet<string> = new Set(["Write", "Edit", "Bash"]);
-
 class Stopwatch {
-  seconds = 0;
+  seconds: number;
+  constructor(seconds: number) {
+    this.seconds = seconds;
+  }
   async time<T>(action: () => Promise<T>): Promise<T> {
     const start = performance.now();
     try {
@@ -29,23 +29,6 @@ class Stopwatch {
   }
 }
 
-/** Results of a turn's calls, in order; fewer than calls when the rollout is cancelled between two of them. */
-async function runCalls(
-  context: ToolContext,
-  calls: readonly ToolCall[],
-  tree: TreeWatch,
-): Promise<readonly string[]> {
-  const results: string[] = [];
-  for (const call of calls) {
-    if (context.signal?.aborted) break;
-    const result = await runTool(context, call.name, parseArguments(call.arguments));
-    // A remembered command has looked at the tree itself.
-    if (CHANGES_TREE.has(call.name) && !(call.name === "Bash" && context.reuse)) tree.touched();
-    results.push(result);
-  }
-  return results;
-}
-
 /**
  * Runs one rollout. A lost sandbox (SandboxError) and a failing policy server (PolicyError other than `context`) are thrown as they
  * are: such a rollout is no sample. Cancelling is a normal end, exit `cancelled`.
@@ -54,15 +37,11 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
   const { limits, sandbox, template, signal } = request;
   const messages: Message[] = firstMessages(request.statement);
   const rows: LedgerTurn[] = [];
-  const modelTime = new Stopwatch();
-  const toolTime = new Stopwatch();
+  const resumed = request.resumed ?? [];
+  const modelTime = new Stopwatch(resumed.at(-1)?.reply.modelSeconds ?? 0);
+  const toolTime = new Stopwatch(resumed.at(-1)?.reply.toolSeconds ?? 0);
   const tree = watchTree(sandbox);
-  const context: ToolContext = {
-    sandbox,
-    ...(signal ? { signal } : {}),
-    ...(request.commandCpuSeconds === undefined ? {} : { commandCpuSeconds: request.commandCpuSeconds }),
-    ...(request.commandCache ? { reuse: commandReuse(sandbox, request.commandCache, tree) } : {}),
-  };
+  const context = toolContext(request, tree);
   let treeHash = await toolTime.time(tree.hash);
   /** Everything up to and including the last sampled token. */
   let history: readonly number[] = [];
@@ -80,60 +59,74 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
       }),
     );
 
-  const append = async (reply: Completion, calls: readonly ToolCall[], results: readonly string[]) => {
+  const times = () => ({ modelSeconds: modelTime.seconds, toolSeconds: toolTime.seconds });
+
+  const rowOf = (reply: Completion, calls: readonly ToolCall[], answered: boolean): LedgerTurn => {
     const seen = reply.promptTokens ?? prompt;
     const extended = rows.length > 0 && startsWith(seen, history);
-    const changed = results.length > 0 ? await toolTime.time(tree.hash) : treeHash;
-    const record: TurnRecord = {
-      turn: rows.length,
-      promptTokens: seen.length,
-      completionTokens: reply.tokens.length,
-      toolCalls: calls,
-      results,
-      treeHash: changed === treeHash ? null : changed,
-    };
-    treeHash = changed;
-    const row: LedgerTurn = {
-      record,
+    return {
+      record: {
+        turn: rows.length,
+        promptTokens: seen.length,
+        completionTokens: reply.tokens.length,
+        toolCalls: calls,
+        results: [],
+        treeHash: null,
+      },
       promptTokens: extended ? seen.slice(history.length) : seen,
       sampledTokens: reply.tokens,
       logProbs: reply.logProbs,
       weightVersion: reply.weightVersion,
       newSegment: !extended,
+      reply: { text: reply.text, finish: reply.finish, treeBefore: treeHash, ...times() },
+      answered,
     };
-    await request.ledger.append(row);
-    rows.push(row);
-    history = [...seen, ...reply.tokens];
   };
 
-  /** One turn; null = go on. */
-  const takeTurn = async (): Promise<ExitReason | null> => {
-    const turn = rows.length;
-    request.onTurn?.(turn);
-    const reply = await ask(turn);
-    const { content, toolCalls } = template.parse(reply.text, `call-${turn}`);
+  /** The row as the policy answered it, committed or about to be; null = go on. */
+  const takeRow = async (row: LedgerTurn, commit: boolean): Promise<ExitReason | null> => {
+    const { content, toolCalls } = template.parse(row.reply.text, `call-${row.record.turn}`);
     messages.push({ role: "assistant", content, ...(toolCalls.length > 0 ? { toolCalls } : {}) });
-    if (reply.finish === "length" || toolCalls.length === 0) {
-      await append(reply, toolCalls, []);
-      const usage = { promptTokens: prompt.length, completionTokens: reply.tokens.length };
-      return reply.finish === "length" ? lengthExit(usage, limits) : "agent";
+    if (commit) await request.ledger.append(row);
+    history = [...(row.newSegment ? [] : history), ...row.promptTokens, ...row.sampledTokens];
+    rows.push(row);
+    if (row.reply.finish === "length")
+      return lengthExit({ promptTokens: prompt.length, completionTokens: row.sampledTokens.length }, limits);
+    if (toolCalls.length === 0) return "agent";
+    let { results } = row.record;
+    if (!row.answered) {
+      results = await toolTime.time(() => runCalls(context, toolCalls, tree));
+      if (signal?.aborted) return "cancelled";
+      const changed = await toolTime.time(tree.hash);
+      const record = { ...row.record, results, treeHash: changed === treeHash ? null : changed };
+      treeHash = changed;
+      const whole = { ...row, record, answered: true, reply: { ...row.reply, ...times() } };
+      await request.ledger.complete(whole);
+      rows[rows.length - 1] = whole;
     }
-    const results = await toolTime.time(() => runCalls(context, toolCalls, tree));
-    if (signal?.aborted) return "cancelled";
     const answers = toolCalls.map(
-      (call, i): Message => ({
-        role: "tool",
-        toolCallId: call.id,
-        content: results[i]!,
-      }),
+      (call, i): Message => ({ role: "tool", toolCallId: call.id, content: results[i]! }),
     );
     messages.push(...answers);
-    await append(reply, toolCalls, results);
     prompt = [...history, ...template.extend(answers)];
     return null;
   };
 
+  const takeTurn = async (): Promise<ExitReason | null> => {
+    request.onTurn?.(rows.length);
+    const reply = await ask(rows.length);
+    const { toolCalls } = template.parse(reply.text, `call-${rows.length}`);
+    return takeRow(rowOf(reply, toolCalls, reply.finish === "length" || toolCalls.length === 0), true);
+  };
+
   const run = async (): Promise<ExitReason> => {
+    for (const row of resumed) {
+      const exit = await takeRow(row, false).catch((error) => {
+        if (signal?.aborted) return "cancelled" as const;
+        throw error;
+      });
+      if (exit) return exit;
+    }
     for (;;) {
       if (signal?.aborted) return "cancelled";
       const seconds = modelTime.seconds + toolTime.seconds;

@@ -24,7 +24,7 @@ export function watchTree(sandbox: Sandbox): TreeWatch {
 }
 
 /** True while no command left anything in the sandbox's /tmp: such files would be state beside the tree. */
-async function isScratchEmpty(sandbox: Sandbox): Promise<boolean> {
+export async function isScratchEmpty(sandbox: Sandbox): Promise<boolean> {
   return (await sandbox.list("/tmp").catch(() => null))?.length === 0;
 }
 

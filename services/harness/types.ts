@@ -5,9 +5,23 @@ import type { PolicyClient } from "../policy/client.ts";
 import type { PolicyTemplate } from "../policy/template.ts";
 import type { Sandbox } from "../sandbox/runtime.ts";
 
-/** One durable row per turn; `append` resolves when the row is committed, and throws when the fence is no longer current. */
+/** One durable row per turn. Both resolve when the row is committed, and throw when the fence is no longer current. */
 export interface Ledger {
+  /** Right after the policy answered, before any call runs. */
   append(turn: LedgerTurn): Promise<void>;
+  /** Replaces an unanswered row by the same turn with the results of its calls. */
+  complete(turn: LedgerTurn): Promise<void>;
+}
+
+/** What the loop needs beside the record to go on from a row; it is no part of the trajectory. */
+export interface TurnState {
+  readonly text: string;
+  readonly finish: "stop" | "length";
+  /** sha256 of the working tree before the turn's calls. */
+  readonly treeBefore: string;
+  /** Sums over the rollout up to and including this turn. */
+  readonly modelSeconds: number;
+  readonly toolSeconds: number;
 }
 
 export interface LedgerTurn {
@@ -19,6 +33,9 @@ export interface LedgerTurn {
   readonly weightVersion: string;
   /** True when the prompt was no extension of the last turn's: a new segment starts here. */
   readonly newSegment: boolean;
+  readonly reply: TurnState;
+  /** False while the results of the turn's calls are not in `record`. */
+  readonly answered: boolean;
 }
 
 export interface RolloutRequest {
@@ -32,6 +49,8 @@ export interface RolloutRequest {
   readonly client: PolicyClient;
   readonly template: PolicyTemplate;
   readonly ledger: Ledger;
+  /** Rows of an attempt that was cut, in order; the sandbox is as it was before the calls of an unanswered last one. */
+  readonly resumed?: readonly LedgerTurn[];
   /** Bash results by (tree, command) where given; see `sandbox.reuseCommands`. */
   readonly commandCache?: CommandCache;
   /**

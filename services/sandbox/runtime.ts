@@ -28,6 +28,8 @@ export interface SandboxIdentity {
   readonly fence: string;
   /** Milliseconds since the epoch after which the reaper may remove it. */
   readonly deadline: number;
+  /** Another process may go on in it when its own has died; the reaper leaves it for a while. */
+  readonly adoptable?: boolean;
 }
 
 export interface ExecLimits {
@@ -127,7 +129,23 @@ export interface SandboxRuntime {
   /** Null when sandboxes can run here, else the reason and the remedy. */
   unavailable(): Promise<string | null>;
   create(spec: SandboxSpec, identity: SandboxIdentity): Promise<Sandbox>;
-  adopt(identity: SandboxIdentity): Promise<Sandbox | undefined>;
-  /** Removes what has no live owner process or is past its deadline; returns how many. */
-  reap(filter: { readonly experiment?: string; readonly now: number }): Promise<number>;
+  /**
+   * Takes the sandbox of `previous` over under a new identity. What still runs in it is killed, and every operation of its former holder
+   * fails as `lost`. Undefined when there is none.
+   */
+  adopt(
+    previous: Pick<SandboxIdentity, "slot" | "fence">,
+    identity: SandboxIdentity,
+  ): Promise<Sandbox | undefined>;
+  /**
+   * Removes what has no live owner process or is past its deadline; returns how many. An adoptable one without an owner is left
+   * for `graceMs` from the reap that first found it so (none by default).
+   */
+  reap(filter: {
+    readonly experiment?: string;
+    readonly now: number;
+    readonly graceMs?: number;
+  }): Promise<number>;
+  /** Removes every sandbox of a slot but that of the fence `keep`, whoever holds it; returns how many. */
+  removeSlot(slot: Pick<SandboxIdentity, "experiment" | "slot">, keep?: string): Promise<number>;
 }

@@ -38,8 +38,12 @@ export {
 export {
   type Attempt,
   appendTurn,
+  completeTurn,
+  countFailures,
+  dropTurns,
   failAttempt,
   type LedgerRow,
+  type OpenedAttempt,
   openAttempt,
   readLedger,
   sealRollout,

@@ -17,6 +17,29 @@ export interface Attempt {
   readonly fence: string;
 }
 
+export interface Slot {
+  readonly rolloutKey: string;
+  readonly experiment: string;
+  /** The experiment's epoch: its infrastructure budget counts failures of one epoch only. */
+  readonly epoch: number;
+}
+
+export interface OpenedAttempt extends Attempt {
+  /** Turns taken over from the attempt before, in order. */
+  readonly resumed: LedgerRow[];
+  /** The attempt before; null for the first. */
+  readonly previous: Attempt | null;
+}
+
+/** What the loop needs to go on from a turn, and is no part of the trajectory. Seconds are sums over the rollout. */
+export interface ReplyState {
+  readonly text: string;
+  readonly finish: "stop" | "length";
+  readonly treeBefore: string;
+  readonly modelSeconds: number;
+  readonly toolSeconds: number;
+}
+
 /** One turn as the ledger keeps it. Token ids are signed 32-bit, log-probabilities nats, one per sampled token. */
 export interface LedgerRow {
   readonly record: TurnRecord;
@@ -25,6 +48,9 @@ export interface LedgerRow {
   readonly logProbs: readonly number[];
   readonly weightVersion: string;
   readonly newSegment: boolean;
+  readonly reply: ReplyState;
+  /** False from the model's answer until the results of its calls are recorded. */
+  readonly answered: boolean;
 }
 
 /** One writer per slot at a time, also when the slot has no row yet; released at the end of the transaction. */
@@ -32,8 +58,9 @@ async function lockSlot(db: Executor, rolloutKey: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${rolloutKey}, 0))`.execute(db);
 }
 
-/** Makes a new attempt the slot's current one: older running attempts are superseded and their ledger rows deleted. */
-export async function openAttempt(db: Db, rolloutKey: string): Promise<Attempt> {
+/** Makes a new attempt the slot's current one: a running one is superseded, and the slot's turns now belong to the new fence. */
+export async function openAttempt(db: Db, slot: Slot): Promise<OpenedAttempt> {
+  const { rolloutKey, experiment, epoch } = slot;
   return db.transaction().execute(async (tx) => {
     await lockSlot(tx, rolloutKey);
     await tx
@@ -42,19 +69,67 @@ export async function openAttempt(db: Db, rolloutKey: string): Promise<Attempt> 
       .where("rollout_key", "=", rolloutKey)
       .where("status", "=", "running")
       .execute();
-    await tx.deleteFrom("ledger").where("rollout_key", "=", rolloutKey).execute();
-    const last = await tx
+    const previous = await tx
       .selectFrom("attempts")
-      .select((eb) => eb.fn.max("attempt").as("attempt"))
+      .select(["attempt", "fence"])
       .where("rollout_key", "=", rolloutKey)
+      .orderBy("attempt", "desc")
+      .limit(1)
       .executeTakeFirst();
-    const opened = { attempt: (last?.attempt ?? 0) + 1, fence: randomUUID() };
+    const opened = { attempt: (previous?.attempt ?? 0) + 1, fence: randomUUID() };
+    await tx
+      .updateTable("ledger")
+      .set({ fence: opened.fence } as never)
+      .where("rollout_key", "=", rolloutKey)
+      .execute();
+    const resumed = await readLedger(tx, opened.fence);
     await tx
       .insertInto("attempts")
-      .values({ rollout_key: rolloutKey, status: "running", error: null, ...opened })
+      .values({
+        rollout_key: rolloutKey,
+        status: "running",
+        error: null,
+        experiment,
+        epoch,
+        resumed_from: resumed.length > 0 ? previous!.attempt : null,
+        resumed_turns: resumed.length > 0 ? resumed.length : null,
+        ...opened,
+      })
       .execute();
-    return opened;
+    return { ...opened, resumed, previous: previous ?? null };
   });
+}
+
+/** Drops the turns that an attempt took over, and records why: it begins anew. Throws StoreError `fenced`. */
+export async function dropTurns(db: Db, fence: string, note: string): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const current = await tx
+      .updateTable("attempts")
+      .set({ note, resumed_from: null, resumed_turns: null, updated_at: sql`now()` } as never)
+      .where("fence", "=", fence)
+      .where("status", "=", "running")
+      .returning("fence")
+      .executeTakeFirst();
+    if (!current) throw fenced(fence);
+    await tx.deleteFrom("ledger").where("fence", "=", fence).execute();
+  });
+}
+
+/** Failed attempts of a slot in one epoch, of the given failure types. */
+export async function countFailures(
+  db: Executor,
+  slot: Pick<Slot, "rolloutKey" | "epoch">,
+  kinds: readonly string[],
+): Promise<number> {
+  const { count } = await db
+    .selectFrom("attempts")
+    .select((eb) => eb.fn.countAll<string>().as("count"))
+    .where("rollout_key", "=", slot.rolloutKey)
+    .where("epoch", "=", slot.epoch)
+    .where("status", "=", "failed")
+    .where("kind", "in", [...kinds])
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 function fenced(fence: string): StoreError {
@@ -74,12 +149,27 @@ export async function appendTurn(db: Db, fence: string, turn: LedgerRow): Promis
       select rollout_key, fence from attempts where fence = ${fence} and status = 'running' for share
     )
     insert into ledger
-      (rollout_key, fence, turn, prompt_tokens, sampled_tokens, log_probs, weight_version, new_segment, record)
+      (rollout_key, fence, turn, prompt_tokens, sampled_tokens, log_probs, weight_version, new_segment, record, reply, answered)
     select rollout_key, fence, ${turn.record.turn}::integer, ${encodeTokens(turn.promptTokens)}::bytea,
       ${encodeTokens(turn.sampledTokens)}::bytea, ${encodeFloats(turn.logProbs)}::bytea,
-      ${turn.weightVersion}, ${turn.newSegment}::boolean, ${JSON.stringify(turn.record)}::json
+      ${turn.weightVersion}, ${turn.newSegment}::boolean, ${JSON.stringify(turn.record)}::json,
+      ${JSON.stringify(turn.reply)}::json, ${turn.answered}::boolean
     from current_attempt
     returning turn`.execute(db);
+  if (written.rows.length === 0) throw fenced(fence);
+}
+
+/** Puts the results of a turn's calls into its row. Throws StoreError `fenced` when the fence is not current. */
+export async function completeTurn(db: Db, fence: string, turn: LedgerRow): Promise<void> {
+  const written = await sql<{ turn: number }>`
+    with current_attempt as (
+      select fence from attempts where fence = ${fence} and status = 'running' for share
+    )
+    update ledger set record = ${JSON.stringify(turn.record)}::json, reply = ${JSON.stringify(turn.reply)}::json,
+      answered = true
+    from current_attempt
+    where ledger.fence = current_attempt.fence and ledger.turn = ${turn.record.turn}::integer
+    returning ledger.turn`.execute(db);
   if (written.rows.length === 0) throw fenced(fence);
 }
 
@@ -93,16 +183,19 @@ export async function readLedger(db: Executor, fence: string): Promise<LedgerRow
     logProbs: decodeFloats(row.log_probs),
     weightVersion: row.weight_version,
     newSegment: row.new_segment,
+    reply: row.reply as ReplyState,
+    answered: row.answered,
   }));
 }
 
 /**
  * Accepts a rollout for its slot in one transaction: the fence is checked, the row written, the slot's ledger rows deleted, the attempt
- * marked accepted. A slot that is already accepted with the same content key gives its row back, whatever the fence.
+ * marked accepted. A slot that is already accepted with the same content key gives its row back, whatever the fence. What a superseded
+ * attempt came to is kept with the attempt and changes nothing.
  * Throws StoreError `fenced`, or `conflict` when the slot was accepted with another content key.
  */
 export async function sealRollout(db: Db, fence: string, rollout: Row<"rollouts">): Promise<RolloutRow> {
-  return db.transaction().execute(async (tx) => {
+  const sealed = await db.transaction().execute(async (tx) => {
     await lockSlot(tx, rollout.key);
     const accepted = await findRollout(tx, rollout.key);
     if (accepted && accepted.content_key !== rollout.content_key)
@@ -119,31 +212,52 @@ export async function sealRollout(db: Db, fence: string, rollout: Row<"rollouts"
       .returning("attempt")
       .executeTakeFirst();
     if (closed) await tx.deleteFrom("ledger").where("fence", "=", fence).execute();
-    if (accepted) return accepted;
-    if (!closed) throw fenced(fence);
+    if (accepted || !closed) await keepLateResult(tx, fence, rollout);
+    if (accepted || !closed) return accepted;
     return tx
       .insertInto("rollouts")
       .values(encodeRow(rollout) as never)
       .returningAll()
       .executeTakeFirstOrThrow();
   });
+  if (sealed === undefined) throw fenced(fence);
+  return sealed;
 }
 
-/** Ends a running attempt without a result. An attempt that is no longer current is left as it is. */
-export async function failAttempt(db: Db, fence: string, kind: string, error: string): Promise<void> {
+async function keepLateResult(db: Executor, fence: string, rollout: Row<"rollouts">): Promise<void> {
+  const { content_key, exit, turns, generated_tokens, tree_hash, trajectory } = rollout;
+  const late = { content_key, exit, turns, generated_tokens, tree_hash, trajectory };
+  await db
+    .updateTable("attempts")
+    .set({ late_result: JSON.stringify(late), updated_at: sql`now()` } as never)
+    .where("fence", "=", fence)
+    .where("status", "=", "superseded")
+    .execute();
+}
+
+/**
+ * Ends a running attempt without a result. `kind` is a failure type (core/failures.ts). With `keepTurns` the next attempt goes on from
+ * its turns. An attempt that is no longer current is left as it is.
+ */
+export async function failAttempt(
+  db: Db,
+  fence: string,
+  failure: { readonly kind: string; readonly error: string; readonly keepTurns: boolean },
+): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const closed = await tx
       .updateTable("attempts")
       // Postgres text holds no NUL, and what a tool printed may.
       .set({
         status: "failed",
-        error: `${kind}: ${error}`.replaceAll("\0", "\u2400"),
+        kind: failure.kind,
+        error: failure.error.replaceAll("\0", "\u2400"),
         updated_at: sql`now()`,
       } as never)
       .where("fence", "=", fence)
       .where("status", "=", "running")
       .returning("fence")
       .executeTakeFirst();
-    if (closed) await tx.deleteFrom("ledger").where("fence", "=", fence).execute();
+    if (closed && !failure.keepTurns) await tx.deleteFrom("ledger").where("fence", "=", fence).execute();
   });
 }

@@ -456,7 +456,7 @@ export function sandboxContract(name: string, makeRuntime: (folder: string) => S
         expect(isRunning(`sleep\0${marker}`)).toBe(false);
         await expect(bash(sandbox, "true")).rejects.toMatchObject({ kind: "destroyed" });
         await expect(sandbox.read("index.js")).rejects.toBeInstanceOf(SandboxError);
-        expect(await runtime.adopt(sandbox.identity)).toBeUndefined();
+        expect(await runtime.adopt(sandbox.identity, sandbox.identity)).toBeUndefined();
       });
 
       it("can be taken over by slot and fence, with its files and its base", async () => {
@@ -466,8 +466,12 @@ export function sandboxContract(name: string, makeRuntime: (folder: string) => S
           identity,
         );
         await first.write("kept", bytes("kept"));
-        expect(await runtime.adopt({ ...identity, fence: "another" })).toBeUndefined();
-        const second = await runtime.adopt(identity);
+        expect(await runtime.adopt({ ...identity, fence: "another" }, identity)).toBeUndefined();
+        const second = await runtime.adopt(identity, {
+          ...identity,
+          attempt: 2,
+          fence: `${identity.fence}+`,
+        });
         expect(text(await second!.read("kept"))).toBe("kept");
         expect(await second!.changes()).toEqual([
           { kind: "write", path: "kept", content: "kept", encoding: "utf8" },

@@ -102,7 +102,7 @@ describe("rollout", () => {
     expect(await keyOf("rollout/seed-2/0")).not.toBe(await keyOf("rollout/seeds/0"));
   });
 
-  it("leaves a failed attempt and no rollout when the policy server fails, and its retry is the rollout it would have been", async () => {
+  it("keeps the turns of an attempt whose policy server fails; the next one asks for the rest and is the rollout it would have been", async () => {
     const input = group({ key: "rollout/failing" });
     policy(script, { at: 1, error: new PolicyError("unreachable", "connection refused") });
     await expect(roll(input, 0)).rejects.toMatchObject({ type: "Infrastructure", nonRetryable: false });
@@ -113,9 +113,11 @@ describe("rollout", () => {
       .selectFrom("ledger")
       .select("turn")
       .where("rollout_key", "=", "rollout/failing/0");
-    expect(await left.execute()).toEqual([]);
-    policy(script);
+    expect(await left.execute()).toEqual([{ turn: 0 }]);
+    const seeds = policy(script.slice(1));
     await roll(input, 0);
+    expect(seeds).toEqual([random(settings.seed, 1, "climb", 1, 0, 0, 1).seed32()]);
+    expect(await left.execute()).toEqual([]);
     expect(await attempts("rollout/failing/0")).toEqual([
       failed,
       { attempt: 2, status: "accepted", error: null },

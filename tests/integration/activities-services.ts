@@ -187,6 +187,7 @@ export function groupOf(
     grading: settings.grading,
     reward: settings.reward,
     policyServer: settings.policy,
+    infrastructureRetries: 3,
     ...change,
   };
 }
@@ -213,7 +214,7 @@ export async function recordRollouts(
       generatedTokens: 1,
     };
     const key = `${group.key}/${member}`;
-    const { fence } = await openAttempt(services.db, key);
+    const { fence } = await openAttempt(services.db, { rolloutKey: key, experiment: "", epoch: 0 });
     await sealRollout(services.db, fence, {
       key,
       group_key: group.key,

@@ -248,6 +248,7 @@ describe("grading", () => {
   it("gives an infrastructure outcome, never kept, when the sandbox is lost", async () => {
     let lost = true;
     const unlucky: SandboxRuntime = {
+      removeSlot: (slot, keep) => runtime.removeSlot(slot, keep),
       ...{
         name: "process",
         unavailable: async () => null,

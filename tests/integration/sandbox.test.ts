@@ -61,7 +61,7 @@ describe("an owner that was killed", () => {
   it("takes its commands with it, and its sandbox can be taken over", async () => {
     const name = await killedOwner();
     await until(() => inhabitantsOf(name).length === 0);
-    const adopted = await runtime().adopt(identity);
+    const adopted = await runtime().adopt(identity, { ...identity, fence: "g" });
     expect(Buffer.from(await adopted!.read("kept")).toString()).toBe("kept");
     expect(await runtime().reap({ now: Date.now() })).toBe(0);
     await adopted!.destroy();

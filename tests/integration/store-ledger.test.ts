@@ -3,7 +3,10 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   appendTurn,
+  completeTurn,
+  countFailures,
   type Db,
+  dropTurns,
   failAttempt,
   findRollout,
   type LedgerRow,
@@ -42,6 +45,8 @@ function turn(number: number, change: Partial<LedgerRow> = {}): LedgerRow {
     logProbs: [-0.5],
     weightVersion: "nano-0",
     newSegment: number === 0,
+    reply: { text: "", finish: "stop", treeBefore: "", modelSeconds: 0, toolSeconds: 0 },
+    answered: true,
     ...change,
   };
 }
@@ -62,7 +67,7 @@ const statuses = async (key: string) =>
 describe("the ledger", () => {
   it("gives back every turn exactly, whatever the tokens, log-probabilities and results are", async () => {
     const entry = fc.record({ id: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), logProb: fc.double() });
-    const { fence } = await openAttempt(db, "exact/0");
+    const { fence } = await openAttempt(db, { rolloutKey: "exact/0", experiment: "", epoch: 0 });
     let number = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -86,16 +91,16 @@ describe("the ledger", () => {
   });
 
   it("refuses a turn twice, and log-probabilities that do not match the tokens", async () => {
-    const { fence } = await openAttempt(db, "twice/0");
+    const { fence } = await openAttempt(db, { rolloutKey: "twice/0", experiment: "", epoch: 0 });
     await appendTurn(db, fence, turn(0));
     await expect(appendTurn(db, fence, turn(0))).rejects.toMatchObject({ kind: "conflict" });
     await expect(appendTurn(db, fence, turn(1, { logProbs: [] }))).rejects.toMatchObject({ kind: "invalid" });
   });
 
   it("takes nothing more from an attempt once a newer one is open", async () => {
-    const older = await openAttempt(db, "slot/0");
+    const older = await openAttempt(db, { rolloutKey: "slot/0", experiment: "", epoch: 0 });
     await appendTurn(db, older.fence, turn(0));
-    const newer = await openAttempt(db, "slot/0");
+    const newer = await openAttempt(db, { rolloutKey: "slot/0", experiment: "", epoch: 0 });
     expect([older.attempt, newer.attempt]).toEqual([1, 2]);
     await expect(appendTurn(db, older.fence, turn(1))).rejects.toMatchObject({
       name: "StoreError",
@@ -104,19 +109,45 @@ describe("the ledger", () => {
     await expect(sealRollout(db, older.fence, rolloutRow("slot/0", { trajectory }))).rejects.toMatchObject({
       kind: "fenced",
     });
-    await failAttempt(db, older.fence, "lost", "too late");
-    expect(await ledgerRows("slot/0")).toEqual([]);
+    await failAttempt(db, older.fence, { kind: "Infrastructure", error: "too late", keepTurns: false });
+    expect(newer).toMatchObject({ resumed: [turn(0)], previous: { attempt: 1, fence: older.fence } });
+    expect(await readLedger(db, older.fence)).toEqual([]);
+    expect(await readLedger(db, newer.fence)).toEqual([turn(0)]);
     expect(await findRollout(db, "slot/0")).toBeUndefined();
     expect(await statuses("slot/0")).toEqual(["superseded", "running"]);
-    await appendTurn(db, newer.fence, turn(0));
+    const late = await db
+      .selectFrom("attempts")
+      .select("late_result")
+      .where("fence", "=", older.fence)
+      .executeTakeFirst();
+    expect(late?.late_result).toMatchObject({ exit: rolloutRow("slot/0", { trajectory }).exit });
+    await appendTurn(db, newer.fence, turn(1));
+  });
+
+  it("completes a turn only while its fence is current, and drops turns with a note", async () => {
+    const slot = { rolloutKey: "two/0", experiment: "e", epoch: 3 };
+    const older = await openAttempt(db, slot);
+    await appendTurn(db, older.fence, turn(0, { answered: false }));
+    const newer = await openAttempt(db, slot);
+    expect(newer.resumed).toEqual([turn(0, { answered: false })]);
+    await expect(completeTurn(db, older.fence, turn(0))).rejects.toMatchObject({ kind: "fenced" });
+    await completeTurn(db, newer.fence, turn(0));
+    expect(await readLedger(db, newer.fence)).toEqual([turn(0)]);
+    await expect(dropTurns(db, older.fence, "late")).rejects.toMatchObject({ kind: "fenced" });
+    await dropTurns(db, newer.fence, "why");
+    expect(await readLedger(db, newer.fence)).toEqual([]);
+    await failAttempt(db, newer.fence, { kind: "Infrastructure", error: "x", keepTurns: true });
+    expect(await countFailures(db, slot, ["Infrastructure"])).toBe(1);
+    expect(await countFailures(db, slot, ["Internal"])).toBe(0);
+    expect(await countFailures(db, { ...slot, epoch: 4 }, ["Infrastructure"])).toBe(0);
   });
 
   it("keeps one current attempt and no row of any other while attempts and turns race", async () => {
     const opened = await Promise.all(
       Array.from({ length: 12 }, async (_, i) => {
-        const attempt = await openAttempt(db, "race/0");
+        const attempt = await openAttempt(db, { rolloutKey: "race/0", experiment: "", epoch: 0 });
         // Some append at once, others after newer attempts have come.
-        for (let number = 0; number < 4; number++)
+        for (let number = attempt.resumed.length; number < 4; number++)
           await appendTurn(db, attempt.fence, turn(number)).catch((error) => {
             expect(error).toMatchObject({ kind: "fenced" });
           });
@@ -133,23 +164,23 @@ describe("the ledger", () => {
   });
 
   it("ends a failed attempt without rows, and keeps its error", async () => {
-    const { fence } = await openAttempt(db, "failed/0");
+    const { fence } = await openAttempt(db, { rolloutKey: "failed/0", experiment: "", epoch: 0 });
     await appendTurn(db, fence, turn(0));
-    await failAttempt(db, fence, "lost", "the sandbox\0died");
+    await failAttempt(db, fence, { kind: "Infrastructure", error: "the sandbox\0died", keepTurns: false });
     expect(await ledgerRows("failed/0")).toEqual([]);
     const row = await db
       .selectFrom("attempts")
       .select(["status", "error"])
       .where("fence", "=", fence)
       .executeTakeFirst();
-    expect(row).toEqual({ status: "failed", error: "lost: the sandbox␀died" });
+    expect(row).toEqual({ status: "failed", error: "the sandbox␀died" });
     await expect(appendTurn(db, fence, turn(1))).rejects.toMatchObject({ kind: "fenced" });
   });
 });
 
 describe("accepting a rollout", () => {
   it("writes the row and deletes its ledger together", async () => {
-    const { fence } = await openAttempt(db, "sealed/0");
+    const { fence } = await openAttempt(db, { rolloutKey: "sealed/0", experiment: "", epoch: 0 });
     await appendTurn(db, fence, turn(0));
     const row = rolloutRow("sealed/0", { trajectory });
     await sealRollout(db, fence, row);
@@ -159,7 +190,7 @@ describe("accepting a rollout", () => {
   });
 
   it("does nothing at all when the row cannot be written", async () => {
-    const { fence } = await openAttempt(db, "broken/0");
+    const { fence } = await openAttempt(db, { rolloutKey: "broken/0", experiment: "", epoch: 0 });
     await appendTurn(db, fence, turn(0));
     const broken = rolloutRow("broken/0", { trajectory, exit: null as never });
     await expect(sealRollout(db, fence, broken)).rejects.toMatchObject({ kind: "invalid" });
@@ -170,14 +201,14 @@ describe("accepting a rollout", () => {
 
   it("gives the accepted row back when the same content comes again, by any attempt", async () => {
     const row = rolloutRow("again/0", { trajectory });
-    const first = await openAttempt(db, "again/0");
+    const first = await openAttempt(db, { rolloutKey: "again/0", experiment: "", epoch: 0 });
     const accepted = await sealRollout(db, first.fence, row);
     await setVerdict(db, "again/0", { outcome: "passed", rule: "all-passed", rawReward: 1, reward: 0.5 });
     expect(await sealRollout(db, first.fence, row)).toMatchObject({
       created_at: accepted.created_at,
       reward: 0.5,
     });
-    const second = await openAttempt(db, "again/0");
+    const second = await openAttempt(db, { rolloutKey: "again/0", experiment: "", epoch: 0 });
     await appendTurn(db, second.fence, turn(0));
     expect((await sealRollout(db, second.fence, { ...row, turns: 99 })).turns).toBe(row.turns);
     expect(await ledgerRows("again/0")).toEqual([]);
@@ -185,14 +216,14 @@ describe("accepting a rollout", () => {
   });
 
   it("is a conflict with other content", async () => {
-    const { fence } = await openAttempt(db, "other/0");
+    const { fence } = await openAttempt(db, { rolloutKey: "other/0", experiment: "", epoch: 0 });
     await sealRollout(db, fence, rolloutRow("other/0", { trajectory }));
     const other = rolloutRow("other/0", { trajectory, content_key: "other" });
     await expect(sealRollout(db, fence, other)).rejects.toMatchObject({ kind: "conflict" });
   });
 
   it("happens once when two holders of the current fence race", async () => {
-    const { fence } = await openAttempt(db, "both/0");
+    const { fence } = await openAttempt(db, { rolloutKey: "both/0", experiment: "", epoch: 0 });
     const row = rolloutRow("both/0", { trajectory });
     const [one, two] = await Promise.all([sealRollout(db, fence, row), sealRollout(db, fence, row)]);
     expect(one).toEqual(two);

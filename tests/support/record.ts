@@ -159,7 +159,7 @@ export async function recordTestGroup(
     const passed = member < group.passes;
     const reply = passed ? "Fixed <b>add</b>." : "I could not find it.";
     const trajectory = await putJson(artifacts, testTrajectory(policy, reply), "trajectory");
-    const { fence } = await openAttempt(db, key);
+    const { fence } = await openAttempt(db, { rolloutKey: key, experiment: "", epoch: 0 });
     await sealRollout(
       db,
       fence,

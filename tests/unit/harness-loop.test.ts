@@ -198,7 +198,10 @@ describe("the token ledger", () => {
     const refusal = new Error("the fence is no longer current");
     const { client, prompts } = sayer([bash("true"), "done"]);
     await expect(
-      rollout([], { client, ledger: { append: async () => Promise.reject(refusal) } }),
+      rollout([], {
+        client,
+        ledger: { complete: async () => {}, append: async () => Promise.reject(refusal) },
+      }),
     ).rejects.toBe(refusal);
     expect(prompts).toHaveLength(1);
   });
@@ -265,7 +268,7 @@ describe("the working tree", () => {
 });
 
 describe("cancelling", () => {
-  it("ends the rollout while a command runs, without a row for the unfinished turn", async () => {
+  it("ends the rollout while a command runs, and leaves its turn unanswered", async () => {
     const abort = new AbortController();
     sandbox = await openFolder({});
     const inner = sandbox.exec;
@@ -281,6 +284,6 @@ describe("cancelling", () => {
       signal: abort.signal,
     });
     expect(trajectory.exit).toBe("cancelled");
-    expect(rows).toHaveLength(0);
+    expect(rows).toMatchObject([{ answered: false, record: { results: [] } }]);
   });
 });

@@ -13,7 +13,13 @@ export const bash = (command: string) => sayCall("Bash", { command });
 
 export function memoryLedger() {
   const rows: LedgerTurn[] = [];
-  return { rows, append: async (row: LedgerTurn) => void rows.push(row) };
+  return {
+    rows,
+    append: async (row: LedgerTurn) => void rows.push(row),
+    complete: async (row: LedgerTurn) => {
+      rows[row.record.turn] = row;
+    },
+  };
 }
 
 /** `seen` = the prompt as the server says it saw it. */

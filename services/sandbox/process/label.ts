@@ -44,6 +44,10 @@ export const readOwner = (folder: string): Owner | undefined => readJson(`${fold
 export const writeLabel = (folder: string, label: Label): void => writeJson(`${folder}/label.json`, label);
 export const writeOwner = (folder: string, owner: Owner): void => writeJson(`${folder}/owner.json`, owner);
 
+/** Milliseconds since the epoch at which a reap first found the sandbox without an owner. */
+export const readOrphaned = (folder: string): number | undefined => readJson(`${folder}/orphaned.json`);
+export const writeOrphaned = (folder: string, now: number): void => writeJson(`${folder}/orphaned.json`, now);
+
 function readJson<T>(path: string): T | undefined {
   try {
     return JSON.parse(readFileSync(path, "utf8"));

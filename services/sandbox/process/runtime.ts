@@ -30,9 +30,11 @@ import {
   newOwner,
   ownerName,
   readLabel,
+  readOrphaned,
   readOwner,
   sandboxName,
   writeLabel,
+  writeOrphaned,
   writeOwner,
 } from "./label.ts";
 import { findSystem, type SystemOptions } from "./system.ts";
@@ -43,6 +45,7 @@ const run = promisify(execFile);
 /** Roots whose manifest is kept. */
 const MAX_CACHED_ROOTS = 64;
 const FILES_PER_TURN = 200;
+const SANDBOX_NAME = /^[0-9a-f]{24}$/;
 
 export type ProcessRuntimeOptions = SystemOptions;
 
@@ -110,38 +113,87 @@ class ProcessRuntime implements SandboxRuntime {
     }
   }
 
-  async adopt(identity: SandboxIdentity): Promise<Sandbox | undefined> {
-    const folder = `${this.options.root}/${sandboxName(identity)}`;
-    const label = readLabel(folder);
+  async adopt(
+    previous: Pick<SandboxIdentity, "slot" | "fence">,
+    identity: SandboxIdentity,
+  ): Promise<Sandbox | undefined> {
+    const { root } = this.options;
+    const name = sandboxName(previous);
+    const folder = `${root}/${sandboxName(identity)}`;
+    const label = readLabel(`${root}/${name}`);
     if (label === undefined) return undefined;
     const { spec } = label;
     const given = applyToManifest(await this.manifestOf(spec), spec.overlay);
+    const taken = `${root}/${ownerName("new")}`;
+    // Renamed first: from here on the former holder finds no sandbox of its own any more.
+    try {
+      renameSync(`${root}/${name}`, taken);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    }
+    for (const pid of inhabitantsOf(name)) killIfAlive(pid);
     const owner = newOwner();
-    writeOwner(folder, owner);
+    writeLabel(taken, { identity, spec });
+    writeOwner(taken, owner);
+    await rm(`${taken}/orphaned.json`, { force: true });
+    renameSync(taken, folder);
     const remove = (path: string) => this.remove(path);
-    return new Box({ identity: label.identity, spec, system: this.system(), folder, owner, given, remove });
+    return new Box({ identity, spec, system: this.system(), folder, owner, given, remove });
   }
 
-  async reap(filter: { readonly experiment?: string; readonly now: number }): Promise<number> {
+  async reap(filter: {
+    readonly experiment?: string;
+    readonly now: number;
+    readonly graceMs?: number;
+  }): Promise<number> {
     let removed = 0;
     for (const name of listFolder(this.options.root)) {
       const folder = `${this.options.root}/${name}`;
       if (!isAbandoned(name) && !this.isPastUse(folder, name, filter)) continue;
-      // An owner killed at the moment it started a command may leave that command.
-      for (const pid of inhabitantsOf(name)) killIfAlive(pid);
-      await this.remove(folder);
+      await this.evict(name);
       removed++;
     }
     return removed;
   }
 
-  private isPastUse(folder: string, name: string, filter: { experiment?: string; now: number }): boolean {
-    if (!/^[0-9a-f]{24}$/.test(name)) return false;
+  async removeSlot(slot: Pick<SandboxIdentity, "experiment" | "slot">, keep?: string): Promise<number> {
+    let removed = 0;
+    for (const name of listFolder(this.options.root)) {
+      const identity = SANDBOX_NAME.test(name)
+        ? readLabel(`${this.options.root}/${name}`)?.identity
+        : undefined;
+      if (identity?.slot !== slot.slot || identity.experiment !== slot.experiment) continue;
+      if (identity.fence === keep) continue;
+      await this.evict(name);
+      removed++;
+    }
+    return removed;
+  }
+
+  /** An owner killed at the moment it started a command may leave that command. */
+  private async evict(name: string): Promise<void> {
+    for (const pid of inhabitantsOf(name)) killIfAlive(pid);
+    await this.remove(`${this.options.root}/${name}`);
+  }
+
+  private isPastUse(
+    folder: string,
+    name: string,
+    filter: { experiment?: string; now: number; graceMs?: number },
+  ): boolean {
+    if (!SANDBOX_NAME.test(name)) return false;
     const label = readLabel(folder);
     const owner = readOwner(folder);
     if (label === undefined || owner === undefined) return true;
-    if (filter.experiment !== undefined && label.identity.experiment !== filter.experiment) return false;
-    return label.identity.deadline < filter.now || !isAlive(owner);
+    const { identity } = label;
+    if (filter.experiment !== undefined && identity.experiment !== filter.experiment) return false;
+    if (identity.deadline < filter.now) return true;
+    if (isAlive(owner)) return false;
+    if (!identity.adoptable || !filter.graceMs) return true;
+    const since = readOrphaned(folder);
+    if (since === undefined) writeOrphaned(folder, filter.now);
+    return since !== undefined && filter.now - since >= filter.graceMs;
   }
 
   /** The manifest of a spec's root; hashed once, then only looked over. */
