@@ -1,6 +1,6 @@
 /** The activity tables of the three task queues, over injected services. */
 
-import { holdExperiment } from "../services/store/index.ts";
+import { holdExperiment, recordAmendments } from "../services/store/index.ts";
 import { assemble } from "./assemble.ts";
 import { withFailures } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
@@ -17,25 +17,31 @@ import {
 } from "./records.ts";
 import { refine } from "./refine.ts";
 import { rollout } from "./rollout.ts";
-import type { GpuServices, RecordServices, SandboxServices } from "./services.ts";
+import type { GpuServices, OrchestrateServices, SandboxServices } from "./services.ts";
 import { synthesise } from "./synthesise.ts";
 import type { GpuActivities, RecordActivities, SandboxActivities } from "./types.ts";
 import { startPolicy, update } from "./update.ts";
 import { validate } from "./validate.ts";
 import { verify } from "./verify.ts";
+import { awaitDrained, watch } from "./watch.ts";
 
+export { experimentOf } from "./hold.ts";
 export { createScheduleActivities } from "./schedules.ts";
 export type {
   EnvironmentAccess,
   GpuServices,
+  OrchestrateServices,
   PolicyAccess,
   PolicyServerSettings,
   RecordServices,
   SandboxServices,
 } from "./services.ts";
 
-export function createRecordActivities(services: RecordServices): RecordActivities {
+export function createRecordActivities(services: OrchestrateServices): RecordActivities {
   return withFailures({
+    amend: ({ experiment, amendments }) => recordAmendments(services.db, experiment, amendments),
+    awaitDrained: ({ experiment }) => awaitDrained(services, experiment),
+    watch: (input) => watch(services, input),
     assemble: (input) => assemble(services, input),
     evaluate: (input) => evaluate(services, input),
     filter: (input) => filter(services, input),

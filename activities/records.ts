@@ -104,5 +104,12 @@ export async function saveTaskSet(
 export async function release({ db }: RecordServices, experiment: string): Promise<Hold | null> {
   const before = await readHold(db, experiment);
   await releaseExperiment(db, experiment);
+  const after = await readHold(db, experiment);
+  await recordEvent(db, {
+    key: `${experiment}/resume/${after?.epoch ?? 0}`,
+    experiment,
+    kind: "resume",
+    detail: { hold: before?.hold ?? null },
+  });
   return before?.hold ?? null;
 }

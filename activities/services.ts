@@ -34,6 +34,12 @@ export interface RecordServices {
   readonly policy: PolicyAccess;
 }
 
+/** The worker that looks after experiments also asks Temporal about them. */
+export interface OrchestrateServices extends RecordServices {
+  /** Activities of the experiment that a worker is busy with, but for those that only look on. */
+  startedActivities(experiment: string): Promise<number>;
+}
+
 export interface SandboxServices extends RecordServices {
   readonly environments: EnvironmentAccess;
   readonly runtime: SandboxRuntime;

@@ -5,7 +5,7 @@ import type { PolicyRef } from "../core/policy.ts";
 import type { RefinementAction } from "../core/refinement.ts";
 import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
-import type { Hold } from "../core/steering.ts";
+import type { Amendment, Hold } from "../core/steering.ts";
 import type { GeneratorName, StatementLevel } from "../core/task.ts";
 
 export interface EnvironmentRef {
@@ -281,6 +281,15 @@ export interface Activities {
   hold(input: { readonly experiment: string; readonly hold: Hold }): Promise<Hold>;
   /** The hold that it ended; null where there was none. */
   release(input: { readonly experiment: string }): Promise<Hold | null>;
+  /** Looks on until there is a hold, whoever set it; sets one when a watchdog trips. */
+  watch(input: {
+    readonly experiment: string;
+    readonly watchdog: ExperimentSettings["watchdog"];
+  }): Promise<Hold>;
+  /** Resolves once no activity of the experiment is being worked on, but for those that look after it. */
+  awaitDrained(input: { readonly experiment: string }): Promise<void>;
+  /** Records all amendments as they stand. */
+  amend(input: { readonly experiment: string; readonly amendments: readonly Amendment[] }): Promise<void>;
   recordExperiment(input: ExperimentStatusInput): Promise<void>;
   recordIteration(input: IterationRecordInput): Promise<void>;
 }
@@ -288,6 +297,9 @@ export interface Activities {
 /** Short work on the record: the `orchestrate` queue. */
 export type RecordActivities = Pick<
   Activities,
+  | "amend"
+  | "awaitDrained"
+  | "watch"
   | "assemble"
   | "evaluate"
   | "filter"

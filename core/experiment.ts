@@ -110,6 +110,12 @@ export interface ExperimentSettings {
   readonly grading: { readonly mode: "cold" | "warm"; readonly reuse: boolean };
   readonly concurrency: { readonly calibrations: number; readonly groups: number };
   readonly limits: { readonly infrastructureRetries: number };
+  /** What holds the experiment until someone has looked; null = that is not watched. */
+  readonly watchdog: {
+    readonly infrastructureFailures: number | null;
+    readonly collapsedUpdates: number | null;
+    readonly stallMinutes: number | null;
+  };
   readonly overrides: readonly IterationOverride[];
 }
 

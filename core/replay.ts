@@ -107,10 +107,7 @@ function followed(changed: Map<Piece, Extent>): void {
  * How much of each kind of piece is made anew. Pieces of `from` and later phases are, whatever they come out as; earlier ones where an overridden
  * setting changes what determines them. A piece made anew from the same input comes out the same, so it alone changes nothing after it.
  */
-export function remade(
-  paths: readonly string[],
-  from: ReplayPhase | null,
-): Readonly<Record<Piece, Extent>> {
+export function remade(paths: readonly string[], from: ReplayPhase | null): Readonly<Record<Piece, Extent>> {
   const changed = new Map<Piece, Extent>(PIECES.map((piece) => [piece, "none"]));
   for (const path of paths) {
     const effect = effectOf(path);

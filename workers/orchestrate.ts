@@ -7,6 +7,7 @@ import { QUEUES } from "../workflows/queues.ts";
 import { workflowBundle } from "./bundle.ts";
 import { openWorkerProcess, runWorker } from "./common.ts";
 import { CACHED_WORKFLOWS, RECORD_SLOTS } from "./config.ts";
+import { startedActivities } from "./started-activities.ts";
 
 const context = await openWorkerProcess();
 const { client, connection } = await connectTemporal(temporalFromEnv()!);
@@ -27,7 +28,13 @@ await runWorker(
   {
     taskQueue: QUEUES.orchestrate,
     workflowBundle: { codePath: await workflowBundle(context.dataFolder) },
-    activities: { ...createRecordActivities(context.services), ...schedules },
+    activities: {
+      ...createRecordActivities({
+        ...context.services,
+        startedActivities: (experiment) => startedActivities(client, experiment),
+      }),
+      ...schedules,
+    },
     maxCachedWorkflows: CACHED_WORKFLOWS,
     maxConcurrentActivityTaskExecutions: RECORD_SLOTS,
   },

@@ -1,5 +1,12 @@
 /** The climb: groups → batch → update → publish, with a bounded lag (docs/method.md §6). */
-import { continueAsNew, executeChild, workflowInfo } from "@temporalio/workflow";
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  executeChild,
+  setHandler,
+  workflowInfo,
+} from "@temporalio/workflow";
 import type { GroupInput } from "../activities/types.ts";
 import { tasksOfUpdate } from "../core/deck.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
@@ -10,6 +17,7 @@ import type { AdmittedTask } from "./calibrateTask.ts";
 import { collectGroup } from "./collectGroup.ts";
 import { records, trainer, withSummary } from "./config.ts";
 import { tryId } from "./ids.ts";
+import { finishEarlySignal } from "./messages.ts";
 import { mapWindow } from "./window.ts";
 
 export interface ClimbInput {
@@ -44,6 +52,11 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
   const versions = [...start.versions];
   const checkpoints = [...start.checkpoints];
   const collected = new Map<number, Promise<readonly string[]>>();
+  const flight = new CancellationScope();
+  let ending = false;
+  setHandler(finishEarlySignal, () => {
+    ending = true;
+  });
   for (const [update, keys] of Object.entries(start.collected))
     collected.set(Number(update), Promise.resolve(keys));
 
@@ -81,6 +94,8 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
     return results;
   };
 
+  let last: Checkpoint | null =
+    start.next === 1 ? null : { update: start.next - 1, policy: versions.at(-1)! };
   for (let update = start.next; update <= updates; update++) {
     if (workflowInfo().continueAsNewSuggested) {
       const waiting: Record<number, readonly string[]> = {};
@@ -94,11 +109,17 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
     for (let ahead = update; ahead <= Math.min(updates, update + maxLag); ahead++) {
       if (collected.has(ahead)) continue;
       const behind = Math.min(maxLag, ahead - 1) - (ahead - update);
-      const keys = collectFor(ahead, versions[versions.length - 1 - Math.max(0, behind)]!);
+      const sampler = versions[versions.length - 1 - Math.max(0, behind)]!;
+      const keys = flight.run(() => collectFor(ahead, sampler));
       keys.catch(() => undefined);
       collected.set(ahead, keys);
     }
-    const groups = await collected.get(update)!;
+    const groups = await Promise.race([collected.get(update)!, condition(() => ending).then(() => null)]);
+    if (groups === null) {
+      flight.cancel();
+      await Promise.allSettled(collected.values());
+      break;
+    }
     collected.delete(update);
     const parent = versions.at(-1)!;
     const { batch, kept, dropped } = await records.assemble.executeWithOptions(
@@ -132,6 +153,9 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
     if (versions.length > maxLag + 1) versions.shift();
     if (update % settings.selection.everyUpdates === 0 || update === updates)
       checkpoints.push({ update, policy });
+    last = { update, policy };
   }
+  // Ended early, the last update's policy stands for election too.
+  if (last !== null && checkpoints.at(-1)?.update !== last.update) checkpoints.push(last);
   return checkpoints;
 }

@@ -41,6 +41,16 @@ const gpu: ActivityOptions = {
   retry: { initialInterval: "1 second", maximumInterval: "1 minute", nonRetryableErrorTypes: NOT_RETRIED },
 };
 
+/** Work that only looks on, for as long as an experiment runs; a worker that dies hands it to the next. */
+export function lookingOn(summary: string) {
+  return proxyActivities<Pick<RecordActivities, "watch" | "awaitDrained">>({
+    ...record,
+    startToCloseTimeout: "365 days",
+    heartbeatTimeout: HEARTBEAT,
+    summary,
+  });
+}
+
 export const records = proxyActivities<RecordActivities>(record);
 export const sandboxes = proxyActivities<SandboxActivities>(sandbox);
 export const trainer = proxyActivities<GpuActivities>(gpu);

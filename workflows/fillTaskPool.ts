@@ -1,5 +1,5 @@
 /** Fills an iteration's pool: a sliding window of calibrateTask until the target is admitted or the budget is spent. */
-import { CancellationScope, executeChild, isCancellation } from "@temporalio/workflow";
+import { CancellationScope, executeChild, isCancellation, setHandler } from "@temporalio/workflow";
 import type { CandidateRef, EnvironmentRef } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
@@ -8,6 +8,7 @@ import type { Scope } from "../core/scope.ts";
 import { type AdmittedTask, type CalibrateTaskOutput, calibrateTask } from "./calibrateTask.ts";
 import { CandidateStream } from "./candidates.ts";
 import { tryId } from "./ids.ts";
+import { finishEarlySignal } from "./messages.ts";
 import { slidingWindow } from "./window.ts";
 
 export interface FillTaskPoolInput {
@@ -57,10 +58,20 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
   let refined = 0;
   let lastCandidate = -1;
   const flight = new CancellationScope();
+  let wanted = synthesis.poolTasks;
+  setHandler(finishEarlySignal, ({ stop }) => {
+    // Without a task nothing can follow: a pool that is skipped too soon ends with its first.
+    wanted = 1;
+    if (stop || admitted.length > 0) flight.cancel();
+  });
   await flight.run(() =>
     slidingWindow<CandidateRef, CalibrateTaskOutput | null>({
       limit: settings.concurrency.calibrations,
-      next: () => stream.next(),
+      next: () =>
+        stream.next().catch((error: unknown) => {
+          if (isCancellation(error) && flight.consideredCancelled) return null;
+          throw error;
+        }),
       work: (candidate) =>
         executeChild(calibrateTask, {
           workflowId: `${tryId(scope)}/task/${candidate.index}`,
@@ -81,7 +92,7 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
           admitted.push(result.admitted);
           keys.push(candidate.key);
         }
-        return admitted.length < synthesis.poolTasks;
+        return admitted.length < wanted;
       },
       cancel: () => flight.cancel(),
     }),

@@ -12,5 +12,5 @@ export const amendUpdate = defineUpdate<ExperimentSteering, [AmendRequest]>("ame
 export const skipUpdate = defineUpdate<ExperimentSteering, [Request]>("skip");
 export const stateQuery = defineQuery<ExperimentSteering>("state");
 
-/** To a phase's workflow: come to an end with what is there. */
-export const finishEarlySignal = defineSignal("finishEarly");
+/** To an iteration and to its phase: come to an end with what is there. `stop`: no later phase begins but the selection. */
+export const finishEarlySignal = defineSignal<[{ readonly stop: boolean }]>("finishEarly");

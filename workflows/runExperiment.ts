@@ -7,7 +7,7 @@ import {
   continueAsNew,
   executeChild,
   isCancellation,
-  setCurrentDetails,
+  startChild,
 } from "@temporalio/workflow";
 import type { EnvironmentRef, TaskSetRef, TaskSetSpec } from "../activities/types.ts";
 import {
@@ -50,34 +50,9 @@ export interface ExperimentState {
 
 export async function runExperiment(input: RunExperimentInput): Promise<PolicyRef> {
   const { name, settings } = input;
-  const steering = new Steering(name, input.steering);
+  const steering = new Steering(name, settings, input.steering);
   try {
-    const state = input.carried ?? (await prepare(input));
-    if (state.next > settings.iterations) {
-      await records.recordExperiment({ experiment: name, status: "done", policy: state.policy });
-      return state.policy;
-    }
-    if (input.lastIteration !== undefined && state.next > input.lastIteration) {
-      await records.recordExperiment({
-        experiment: name,
-        status: "stopped",
-        policy: state.policy,
-        error: `ended after the replay of iteration ${input.lastIteration}; later iterations wait to be run again (tadpole run, or tadpole replay with --continue)`,
-      });
-      return state.policy;
-    }
-    steering.at = { phase: "iteration", iteration: state.next, try: 1, policy: state.policy.id };
-    const { scope, policy, keys } = await iterate(name, settings, state);
-    steering.at = { phase: "evaluation", iteration: state.next, try: scope.try, policy: policy.id };
-    await evaluate(scope, settings, policy, state.sets);
-    await condition(allHandlersFinished);
-    return await continueAsNew<typeof runExperiment>({
-      name,
-      settings,
-      ...(input.lastIteration === undefined ? {} : { lastIteration: input.lastIteration }),
-      steering: steering.carried,
-      carried: { ...state, next: state.next + 1, policy, used: [...state.used, ...keys] },
-    });
+    return await steering.whileWatching(() => advance(input, steering));
   } catch (error) {
     if (error instanceof ContinueAsNew) throw error;
     await CancellationScope.nonCancellable(() =>
@@ -91,11 +66,47 @@ export async function runExperiment(input: RunExperimentInput): Promise<PolicyRe
   }
 }
 
+/** One iteration, then the same again in a new run; or the end. */
+async function advance(input: RunExperimentInput, steering: Steering): Promise<PolicyRef> {
+  const { name, settings, lastIteration } = input;
+  const state = input.carried ?? (await prepare(input));
+  const end = async (status: "done" | "stopped", policy: PolicyRef, error?: string): Promise<PolicyRef> => {
+    await records.recordExperiment({
+      experiment: name,
+      status,
+      policy,
+      ...(error === undefined ? {} : { error }),
+    });
+    await condition(allHandlersFinished);
+    return policy;
+  };
+  if (steering.stopping) return end("stopped", state.policy);
+  if (state.next > steering.settingsAt(state.next).iterations) return end("done", state.policy);
+  if (lastIteration !== undefined && state.next > lastIteration)
+    return end(
+      "stopped",
+      state.policy,
+      `ended after the replay of iteration ${lastIteration}; later iterations wait to be run again (tadpole run, or tadpole replay with --continue)`,
+    );
+  const { scope, policy, keys } = await iterate(input, state, steering);
+  if (steering.stopping) return end("stopped", policy);
+  steering.enter({ phase: "evaluation", iteration: state.next, try: scope.try, policy: policy.id });
+  await evaluate(scope, settings, policy, state.sets, () => steering.stopping || steering.takeSkip());
+  await condition(allHandlersFinished);
+  return await continueAsNew<typeof runExperiment>({
+    name,
+    settings,
+    ...(lastIteration === undefined ? {} : { lastIteration }),
+    steering: steering.carried,
+    carried: { ...state, next: state.next + 1, policy, used: [...state.used, ...keys] },
+  });
+}
+
 /** What the next iteration comes to: as recorded if it is finished, else its unfinished try as it was pinned, else a new one. */
 async function iterate(
-  name: string,
-  settings: ExperimentSettings,
+  { name }: RunExperimentInput,
   state: ExperimentState,
+  steering: Steering,
 ): Promise<{ scope: Scope; policy: PolicyRef; keys: readonly string[] }> {
   const iteration = state.next;
   const found = await records.findIteration({ experiment: name, iteration });
@@ -106,6 +117,7 @@ async function iterate(
     try: found === null ? 1 : found.try + (found.stale ? 1 : 0),
   };
   if (current?.finished != null) return { scope, ...current.finished };
+  const settings = steering.settingsAt(iteration);
   const pinned: RunIterationInput = {
     scope,
     settings: settingsAt(settings, iteration),
@@ -116,13 +128,14 @@ async function iterate(
     ...(scope.try === 1 ? {} : { reuse: { from: null } }),
   };
   const input = (current?.pinned as RunIterationInput | undefined) ?? pinned;
-  setCurrentDetails(`iteration ${iteration} of ${settings.iterations}, from ${input.policy.id}`);
-  const result = await executeChild(runIteration, {
-    workflowId: tryId(scope),
+  const workflowId = tryId(scope);
+  const running = await startChild(runIteration, {
+    workflowId,
     args: [input],
     staticSummary: `iteration ${iteration} of ${settings.iterations}${scope.try === 1 ? "" : `, try ${scope.try}`}`,
   });
-  return { scope, ...result };
+  steering.enter({ phase: "iteration", iteration, try: scope.try, policy: input.policy.id }, workflowId);
+  return { scope, ...(await running.result()) };
 }
 
 function rootCause(error: unknown): string {
@@ -206,6 +219,7 @@ async function evaluate(
   settings: ExperimentSettings,
   policy: PolicyRef,
   sets: readonly TaskSetRef[],
+  cutShort: () => boolean = () => false,
 ): Promise<void> {
   const { evaluation } = settings;
   for (const set of sets) {
@@ -214,6 +228,7 @@ async function evaluate(
       ...(evaluation.greedy ? [{ mode: "greedy", samples: 1, sampling: GREEDY }] : []),
     ];
     for (const { mode, samples, sampling } of modes) {
+      if (cutShort()) return;
       await executeChild(evaluatePolicy, {
         workflowId: `eval/${policy.id}/${set.name}/${mode}/${tryId(scope)}`,
         args: [

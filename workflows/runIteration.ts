@@ -1,5 +1,12 @@
 /** One iteration: pool → climb → select. Its input is one immutable record in which everything is pinned (docs/method.md §1). */
-import { ApplicationFailure, executeChild } from "@temporalio/workflow";
+import {
+  ApplicationFailure,
+  type ChildWorkflowHandle,
+  executeChild,
+  setHandler,
+  startChild,
+  type Workflow,
+} from "@temporalio/workflow";
 import type { EnvironmentRef, TaskSetRef } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
@@ -10,6 +17,7 @@ import { records } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { fillTaskPool, type TaskPool } from "./fillTaskPool.ts";
 import { tryId } from "./ids.ts";
+import { finishEarlySignal } from "./messages.ts";
 
 export interface RunIterationInput {
   readonly scope: Scope;
@@ -51,8 +59,16 @@ export async function runIteration(input: RunIterationInput): Promise<RunIterati
       pinned: input,
       ...(pool === null ? {} : { keys: pool.keys, lastCandidate: pool.lastCandidate }),
     });
+  /** The phase that can be cut short; null in the selection. */
+  let phase: ChildWorkflowHandle<Workflow> | null = null;
+  let stopping = false;
+  setHandler(finishEarlySignal, async (how) => {
+    stopping ||= how.stop;
+    // One that ends at this moment needs no telling.
+    await phase?.signal(finishEarlySignal, how).catch(() => undefined);
+  });
   await record("pool", null);
-  pool = await executeChild(fillTaskPool, {
+  const filling = await startChild(fillTaskPool, {
     workflowId: `${id}/pool`,
     args: [
       {
@@ -66,6 +82,13 @@ export async function runIteration(input: RunIterationInput): Promise<RunIterati
     ],
     staticSummary: `synthesise and calibrate ${settings.synthesis.poolTasks} tasks against ${policy.id}`,
   });
+  phase = filling;
+  pool = await filling.result();
+  phase = null;
+  if (stopping) {
+    await record("finished", policy.id);
+    return { policy, keys: pool.keys };
+  }
   if (pool.admitted.length === 0) {
     throw ApplicationFailure.nonRetryable(
       `no task was admitted: ${pool.candidates} candidates were calibrated against ${policy.id}, ${pool.dropped} dropped. Widen filter.band, raise synthesis.maxCandidates or add environments.`,
@@ -73,11 +96,14 @@ export async function runIteration(input: RunIterationInput): Promise<RunIterati
     );
   }
   await record("climb", null);
-  const checkpoints = await executeChild(climb, {
+  const climbing = await startChild(climb, {
     workflowId: `${id}/climb`,
     args: [{ scope, settings, policy, tasks: pool.admitted, reuse: input.reuse ?? null }],
     staticSummary: `${settings.climb.updates} updates of ${settings.climb.tasksPerBatch} × ${settings.climb.groupSize} rollouts`,
   });
+  phase = climbing;
+  const checkpoints = await climbing.result();
+  phase = null;
   await record("select", null);
   const best = await select(input, checkpoints);
   await record("finished", best.id);

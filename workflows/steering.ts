@@ -1,8 +1,35 @@
-/** The side of an experiment that people talk to: updates that hold and release it, and what it says of itself. */
-import { ApplicationFailure, setHandler } from "@temporalio/workflow";
-import type { ExperimentSteering, Hold, Request } from "../core/steering.ts";
-import { records } from "./config.ts";
-import { pauseUpdate, resumeUpdate, stateQuery } from "./messages.ts";
+/** The side of an experiment that people talk to: what they may ask of it while it runs, and what it says of itself. */
+import {
+  ApplicationFailure,
+  CancellationScope,
+  type ExternalWorkflowHandle,
+  getExternalWorkflowHandle,
+  isCancellation,
+  setCurrentDetails,
+  setHandler,
+} from "@temporalio/workflow";
+import type { ExperimentSettings } from "../core/experiment.ts";
+import {
+  type Amendment,
+  type AmendRequest,
+  amended,
+  amendmentProblem,
+  type ExperimentSteering,
+  type Hold,
+  type Request,
+  type SteeringStatus,
+  settingAt,
+} from "../core/steering.ts";
+import { lookingOn, records } from "./config.ts";
+import {
+  amendUpdate,
+  finishEarlySignal,
+  pauseUpdate,
+  resumeUpdate,
+  skipUpdate,
+  stateQuery,
+  stopUpdate,
+} from "./messages.ts";
 
 /** Requests remembered: more than anyone repeats one after. */
 const REMEMBERED = 200;
@@ -10,62 +37,245 @@ const REMEMBERED = 200;
 /** Carried when the experiment continues as new. */
 export interface SteeringState {
   readonly hold: Hold | null;
+  readonly stopping: boolean;
+  readonly amendments: readonly Amendment[];
   /** Ids of answered requests, oldest first. */
   readonly answered: readonly string[];
 }
 
+const FRESH: SteeringState = { hold: null, stopping: false, amendments: [], answered: [] };
+
+export interface Place {
+  readonly phase: "preparation" | "iteration" | "evaluation";
+  readonly iteration: number;
+  readonly try: number;
+  readonly policy: string | null;
+}
+
 export class Steering {
   readonly #experiment: string;
+  readonly #settings: ExperimentSettings;
   #hold: Hold | null;
+  #drained = false;
+  #stopping: boolean;
+  #skipped = false;
+  #amendments: readonly Amendment[];
   #answered: readonly string[];
-  /** What the experiment is at; set by its workflow. */
-  at: { phase: string; iteration: number; try: number; policy: string | null } = {
-    phase: "environments",
-    iteration: 0,
-    try: 1,
-    policy: null,
-  };
+  #place: Place = { phase: "preparation", iteration: 0, try: 1, policy: null };
+  /** Workflow of the iteration that runs; null between iterations. */
+  #iteration: ExternalWorkflowHandle | null = null;
+  #watching: CancellationScope | null = null;
 
-  constructor(experiment: string, carried: SteeringState = { hold: null, answered: [] }) {
+  constructor(experiment: string, settings: ExperimentSettings, carried: SteeringState = FRESH) {
     this.#experiment = experiment;
+    this.#settings = settings;
     this.#hold = carried.hold;
+    this.#stopping = carried.stopping;
+    this.#amendments = carried.amendments;
     this.#answered = carried.answered;
     setHandler(stateQuery, () => this.state());
-    setHandler(pauseUpdate, (request) =>
-      this.#once(request, async () => {
-        const hold = { kind: "user", reason: request.reason };
-        this.#hold = await records.hold({ experiment, hold });
-      }),
-    );
-    setHandler(resumeUpdate, (request) =>
-      this.#once(request, async () => {
-        const ended = await records.release({ experiment });
-        this.#hold = null;
-        // Only the record knows: a failure may have set the hold.
-        if (ended === null)
-          throw ApplicationFailure.nonRetryable(`experiment "${this.#experiment}" is not held`, "BadInput");
-      }),
-    );
+    setHandler(pauseUpdate, (request) => this.#once(request, () => this.#pause(request.reason)), {
+      validator: ({ request, reason }) => {
+        checkRequest(request);
+        if (typeof reason !== "string" || reason.trim() === "" || reason.length > 1000)
+          throw refused("reason: expected a text of at most 1000 characters");
+      },
+    });
+    setHandler(resumeUpdate, (request) => this.#once(request, () => this.#resume()), {
+      validator: ({ request }) => checkRequest(request),
+    });
+    setHandler(stopUpdate, (request) => this.#once(request, () => this.#stop()), {
+      validator: ({ request }) => checkRequest(request),
+    });
+    setHandler(skipUpdate, (request) => this.#once(request, () => this.#skip()), {
+      validator: ({ request }) => {
+        checkRequest(request);
+        if (this.#answered.includes(request)) return;
+        if (this.#stopping) throw refused(`experiment "${experiment}" is already stopping`);
+        if (this.#place.phase === "preparation")
+          throw refused("the preparation cannot be skipped: nothing could follow it");
+      },
+    });
+    setHandler(amendUpdate, (request) => this.#once(request, () => this.#amend(request)), {
+      validator: ({ request, path, value }) => {
+        checkRequest(request);
+        if (this.#answered.includes(request)) return;
+        const problem = amendmentProblem(path, value);
+        if (problem !== null) throw refused(problem);
+        if (path === "iterations" && (value as number) < this.#place.iteration)
+          throw refused(`iterations: iteration ${this.#place.iteration} has begun; expected at least that`);
+      },
+    });
   }
 
   get carried(): SteeringState {
-    return { hold: this.#hold, answered: this.#answered };
+    return {
+      hold: this.#hold,
+      stopping: this.#stopping,
+      amendments: this.#amendments,
+      answered: this.#answered,
+    };
+  }
+
+  get stopping(): boolean {
+    return this.#stopping;
+  }
+
+  /** True once for each skip: the phase that asks is the one that was to be skipped. */
+  takeSkip(): boolean {
+    const skipped = this.#skipped;
+    this.#skipped = false;
+    return skipped;
+  }
+
+  settingsAt(iteration: number): ExperimentSettings {
+    return amended(this.#settings, this.#amendments, iteration);
+  }
+
+  enter(place: Place, iterationWorkflow: string | null = null): void {
+    this.#place = place;
+    this.#skipped = false;
+    this.#iteration = iterationWorkflow === null ? null : getExternalWorkflowHandle(iterationWorkflow);
+    this.#show();
   }
 
   state(): ExperimentSteering {
     return {
-      status: this.#hold === null ? "running" : "pausing",
+      status: this.#status(),
       hold: this.#hold,
-      ...this.at,
-      amendments: [],
+      ...this.#place,
+      amendments: this.#amendments,
     };
+  }
+
+  /** Looks on for holds that others set, until the experiment's own work is done. */
+  async whileWatching<T>(work: () => Promise<T>): Promise<T> {
+    const scope = new CancellationScope();
+    this.#watching = scope;
+    scope.run(() => this.#watch()).catch(() => undefined);
+    try {
+      return await work();
+    } finally {
+      this.#watching = null;
+      scope.cancel();
+    }
+  }
+
+  #status(): SteeringStatus {
+    if (this.#hold !== null) return this.#drained ? "paused" : "pausing";
+    return this.#stopping ? "stopping" : "running";
+  }
+
+  #show(): void {
+    const { phase, iteration, policy } = this.#place;
+    const lines = [
+      `**${this.#status()}** · ${phase}${iteration > 0 ? ` · iteration ${iteration} of ${this.settingsAt(iteration).iterations}` : ""}`,
+      ...(policy === null ? [] : [`from policy \`${policy}\``]),
+      ...(this.#hold === null ? [] : [`held (${this.#hold.kind}): ${this.#hold.reason}`]),
+      ...this.#amendments.map(
+        ({ path, old, value, fromIteration }) =>
+          `amended: \`${path}\` ${old} → ${value} from iteration ${fromIteration}`,
+      ),
+    ];
+    setCurrentDetails(lines.join("\n\n"));
+  }
+
+  /** One round per hold: see it, wait until all is at rest, begin again after the resume. */
+  async #watch(): Promise<void> {
+    const experiment = this.#experiment;
+    for (;;) {
+      try {
+        if (this.#hold === null) {
+          const watchdog = this.#settings.watchdog;
+          this.#hold = await lookingOn("wait for a hold or a watchdog").watch({ experiment, watchdog });
+          this.#show();
+        }
+        await lookingOn("wait until all is at rest").awaitDrained({ experiment });
+        this.#drained = true;
+        this.#show();
+        return;
+      } catch (error) {
+        if (isCancellation(error)) return;
+        throw error;
+      }
+    }
+  }
+
+  /** After a change of the hold that is not the watcher's own. */
+  #watchAnew(): void {
+    if (this.#watching === null) return;
+    this.#watching.cancel();
+    this.#watching = new CancellationScope();
+    this.#watching.run(() => this.#watch()).catch(() => undefined);
+  }
+
+  async #pause(reason: string): Promise<void> {
+    const experiment = this.#experiment;
+    this.#hold = await records.hold({ experiment, hold: { kind: "user", reason } });
+    this.#show();
+    this.#watchAnew();
+  }
+
+  async #resume(): Promise<void> {
+    // Only the record knows: a failure may have set the hold.
+    const ended = await records.release({ experiment: this.#experiment });
+    this.#hold = null;
+    this.#drained = false;
+    this.#show();
+    this.#watchAnew();
+    if (ended === null) throw refused(`experiment "${this.#experiment}" is not held`);
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping = true;
+    if (this.#hold !== null) {
+      await records.release({ experiment: this.#experiment });
+      this.#hold = null;
+      this.#drained = false;
+      this.#watchAnew();
+    }
+    this.#show();
+    await this.#finishEarly({ stop: true });
+  }
+
+  async #skip(): Promise<void> {
+    this.#skipped = true;
+    await this.#finishEarly({ stop: false });
+  }
+
+  async #amend({ request, path, value }: AmendRequest): Promise<void> {
+    const fromIteration = this.#place.iteration + 1;
+    const old = settingAt(this.settingsAt(fromIteration), path) as number | boolean;
+    // What an iteration is made of is pinned; how many there are is not.
+    const from = path === "iterations" ? this.#place.iteration : fromIteration;
+    this.#amendments = [...this.#amendments, { request, path, value, old, fromIteration: from }];
+    await records.amend({ experiment: this.#experiment, amendments: this.#amendments });
+    this.#show();
+  }
+
+  async #finishEarly(how: { readonly stop: boolean }): Promise<void> {
+    try {
+      await this.#iteration?.signal(finishEarlySignal, how);
+    } catch {
+      // It ended meanwhile: nothing is left to be cut short.
+    }
   }
 
   async #once({ request }: Request, act: () => Promise<void>): Promise<ExperimentSteering> {
     if (!this.#answered.includes(request)) {
-      await act();
+      // Noted first: the same request may come again while this one is being done.
       this.#answered = [...this.#answered, request].slice(-REMEMBERED);
+      await act();
     }
     return this.state();
   }
+}
+
+function refused(message: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(message, "BadInput");
+}
+
+function checkRequest(request: unknown): void {
+  if (typeof request !== "string" || request === "" || request.length > 200)
+    throw refused("request: expected an id of 1 to 200 characters");
 }

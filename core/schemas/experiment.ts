@@ -334,10 +334,24 @@ export const experimentSchema = z
       .strictObject({
         infrastructureRetries: count(0)
           .default(5)
-          .describe("Refills of one slot after infrastructure failures before the run fails."),
+          .describe("Refills of one slot after infrastructure failures before the experiment is held."),
       })
       .prefault({})
       .describe("Budgets against endless repetition."),
+    watchdog: z
+      .strictObject({
+        infrastructureFailures: count(1)
+          .nullable()
+          .default(20)
+          .describe("Attempts in a row that ended by a failure of a sandbox, grader or inference server."),
+        collapsedUpdates: count(1)
+          .nullable()
+          .default(8)
+          .describe("Updates in a row whose groups all had equal rewards, so that none was made."),
+        stallMinutes: positive().nullable().default(60).describe("Minutes in which nothing was recorded."),
+      })
+      .prefault({})
+      .describe("What holds the experiment, with the reason, until it is resumed; null = not watched."),
     overrides: z.array(override).default([]).describe("Settings that differ from an iteration on, in order."),
   })
   .superRefine((settings, context) => {

@@ -109,3 +109,9 @@ export {
 export type { PhaseTime } from "./timeline.ts";
 export { findVerdict, type GradedRollout, type RolloutSlot, takeOverRollout } from "./tries.ts";
 export { readTry, type TryRecord } from "./try-record.ts";
+export {
+  readProgressMark,
+  recentCollapse,
+  recentInfrastructureFailures,
+  recordAmendments,
+} from "./watch.ts";

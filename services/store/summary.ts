@@ -130,11 +130,14 @@ async function evaluationsOf(db: Executor, experiment: string): Promise<Evaluati
       "high",
       "results",
     ])
+    // Tries that ended with the same policy measured it again.
+    .distinctOn(["iteration", "set_name", "mode", "policy"])
     .where("experiment", "=", experiment)
     .orderBy("iteration")
     .orderBy("set_name")
     .orderBy("mode", "desc")
-    .orderBy("key")
+    .orderBy("policy")
+    .orderBy("created_at", "desc")
     .execute();
   return rows.map(({ set_name, pass_at_1, results, ...row }) => ({
     ...row,
@@ -190,14 +193,16 @@ export async function showExperiment(db: Executor, name: string): Promise<Experi
     const row = tries.find((candidate) => candidate.iteration === iteration);
     const rows = evaluations.filter((evaluation) => evaluation.iteration === iteration);
     const own = rows.map(({ iteration: _, results: __, ...evaluation }) => evaluation);
-    const evaluation = pooled(rows, settings, "sampled");
+    const end = row?.end_policy ?? null;
+    const measured = rows.filter(({ policy }) => end === null || policy === end);
+    const evaluation = pooled(measured, settings, "sampled");
     iterations.push({
       iteration,
       try: row?.try ?? 1,
       status: row?.status ?? "finished",
       policy: await policySummary(db, row ? row.end_policy : (evaluation ?? own[0])?.policy),
       evaluation,
-      greedy: pooled(rows, settings, "greedy"),
+      greedy: pooled(measured, settings, "greedy"),
       evaluations: own,
       pool: row ? ((row.pool as PoolSummary | null) ?? (await openPool(db, scopeKey(row)))) : null,
     });

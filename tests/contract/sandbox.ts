@@ -482,6 +482,23 @@ export function sandboxContract(name: string, makeRuntime: (folder: string) => S
         await second!.destroy();
       });
 
+      it("is taken over from a holder whose command still runs: nothing of it writes on", async () => {
+        const identity = identify();
+        const first = await runtime.create(specify(), identity);
+        const running = bash(first, "echo > begun; while :; do echo >> log; sleep 0.02; done").catch(
+          (error: unknown) => error,
+        );
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        const second = await runtime.adopt(identity, { ...identity, attempt: 2, fence: "newer" });
+        await running;
+        const hash = await second!.treeHash();
+        expect(text(await second!.read("begun"))).toBe("\n");
+        expect((await bash(second!, "sleep 0.2")).exitCode).toBe(0);
+        expect(await second!.treeHash()).toBe(hash);
+        await expect(first.treeHash()).rejects.toMatchObject({ kind: "lost" });
+        await second!.destroy();
+      });
+
       it("is ended by the reaper after its deadline, by experiment", async () => {
         const now = Date.now();
         const old = await runtime.create(specify(), identify({ experiment: "reaped", deadline: now - 1 }));

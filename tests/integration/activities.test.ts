@@ -94,7 +94,7 @@ describe("verify", () => {
 
 describe("assemble", () => {
   const assemble = (groups: readonly string[], update: number) =>
-    call(createRecordActivities(services).assemble, {
+    call(createRecordActivities({ ...services, startedActivities: async () => 0 }).assemble, {
       scope: { experiment: "assemble", iteration: 1, try: 1 },
       update,
       groups,
@@ -184,7 +184,7 @@ describe("filter", () => {
       levels: { min: 1, max: 3 },
       ...change,
     };
-    return call(createRecordActivities(services).filter, input);
+    return call(createRecordActivities({ ...services, startedActivities: async () => 0 }).filter, input);
   };
 
   it("admits from the band's low edge to its high one, and asks for more or fewer words outside", async () => {

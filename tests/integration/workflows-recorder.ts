@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Context } from "@temporalio/activity";
 import type { Client } from "@temporalio/client";
 import { TestWorkflowEnvironment } from "@temporalio/testing";
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundle } from "@temporalio/worker";
@@ -95,6 +96,9 @@ const PLAUSIBLE: Answers = {
   saveTaskSet: () => undefined,
   hold: ({ hold }) => hold,
   release: () => null,
+  amend: () => undefined,
+  awaitDrained: () => undefined,
+  watch: () => Context.current().cancelled,
   recordExperiment: () => undefined,
   recordIteration: () => undefined,
 };

@@ -124,7 +124,8 @@ class ProcessRuntime implements SandboxRuntime {
     if (label === undefined) return undefined;
     const { spec } = label;
     const given = applyToManifest(await this.manifestOf(spec), spec.overlay);
-    const taken = `${root}/${ownerName("new")}`;
+    const takenName = ownerName("new");
+    const taken = `${root}/${takenName}`;
     // Renamed first: from here on the former holder finds no sandbox of its own any more.
     try {
       renameSync(`${root}/${name}`, taken);
@@ -132,7 +133,8 @@ class ProcessRuntime implements SandboxRuntime {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw error;
     }
-    for (const pid of inhabitantsOf(name)) killIfAlive(pid);
+    // The kernel names their mounts by where the folder is now.
+    for (const pid of inhabitantsOf(takenName)) killIfAlive(pid);
     const owner = newOwner();
     writeLabel(taken, { identity, spec });
     writeOwner(taken, owner);
