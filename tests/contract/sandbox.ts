@@ -490,7 +490,7 @@ export function sandboxContract(name: string, makeRuntime: (folder: string) => S
         );
         await new Promise((resolve) => setTimeout(resolve, 300));
         const second = await runtime.adopt(identity, { ...identity, attempt: 2, fence: "newer" });
-        await running;
+        expect(await running).not.toMatchObject({ timedOut: true });
         const hash = await second!.treeHash();
         expect(text(await second!.read("begun"))).toBe("\n");
         expect((await bash(second!, "sleep 0.2")).exitCode).toBe(0);
