@@ -21,7 +21,6 @@ import type {
   ExperimentStatusInput,
   IterationOnRecord,
   IterationRecordInput,
-  TaskSetRef,
   TaskSetSpec,
 } from "./types.ts";
 
@@ -94,10 +93,15 @@ export async function findTaskSet(
 
 export async function saveTaskSet(
   services: RecordServices,
-  input: { readonly spec: TaskSetSpec; readonly set: TaskSetRef },
+  input: Parameters<Activities["saveTaskSet"]>[0],
 ): Promise<void> {
   const { hash, tasks, keys } = input.set;
-  await recordTaskSet(services.db, { hash, spec: { spec: input.spec, keys }, tasks });
+  await recordTaskSet(services.db, {
+    hash,
+    spec: { spec: input.spec, keys },
+    tasks,
+    lastCandidate: input.lastCandidate,
+  });
 }
 
 /** The hold that it ended; null where there was none. */

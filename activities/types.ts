@@ -276,7 +276,12 @@ export interface Activities {
     readonly spec: TaskSetSpec;
     readonly name: string;
   }): Promise<{ readonly hash: string; readonly found: TaskSetRef | null }>;
-  saveTaskSet(input: { readonly spec: TaskSetSpec; readonly set: TaskSetRef }): Promise<void>;
+  /** `lastCandidate` = index of the last candidate whose result was read. */
+  saveTaskSet(input: {
+    readonly spec: TaskSetSpec;
+    readonly set: TaskSetRef;
+    readonly lastCandidate: number;
+  }): Promise<void>;
   /** The hold in force: the first reason stays until it is released. */
   hold(input: { readonly experiment: string; readonly hold: Hold }): Promise<Hold>;
   /** The hold that it ended; null where there was none. */

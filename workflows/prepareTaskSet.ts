@@ -35,6 +35,7 @@ export async function prepareTaskSet(input: PrepareTaskSetInput): Promise<TaskSe
   );
   const tasks: string[] = [];
   const keys: string[] = [];
+  let lastCandidate = -1;
   const scope = new CancellationScope();
   await scope.run(() =>
     slidingWindow<CandidateRef, ValidateOutput | null>({
@@ -54,6 +55,7 @@ export async function prepareTaskSet(input: PrepareTaskSetInput): Promise<TaskSe
             throw error;
           }),
       settle: (candidate, result) => {
+        lastCandidate = candidate.index;
         if (result?.taskId != null && !tasks.includes(result.taskId)) {
           tasks.push(result.taskId);
           keys.push(candidate.key);
@@ -64,6 +66,6 @@ export async function prepareTaskSet(input: PrepareTaskSetInput): Promise<TaskSe
     }),
   );
   const set: TaskSetRef = { name, hash, tasks, keys };
-  await records.saveTaskSet({ spec, set });
+  await records.saveTaskSet({ spec, set, lastCandidate });
   return set;
 }

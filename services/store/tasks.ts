@@ -57,9 +57,17 @@ export async function recordProbe(db: Executor, probe: Row<"probes">): Promise<v
 /** A fixed set of validated tasks, by the hash of what it was made from. */
 export async function recordTaskSet(
   db: Executor,
-  set: { readonly hash: string; readonly spec: object; readonly tasks: readonly string[] },
+  set: {
+    readonly hash: string;
+    readonly spec: object;
+    readonly tasks: readonly string[];
+    readonly lastCandidate: number;
+  },
 ): Promise<void> {
-  await insertOnce(db, "task_sets", { hash: set.hash, spec: set.spec, tasks: [...set.tasks] }, ["hash"]);
+  const { hash, spec, tasks, lastCandidate } = set;
+  await insertOnce(db, "task_sets", { hash, spec, tasks: [...tasks], last_candidate: lastCandidate }, [
+    "hash",
+  ]);
 }
 
 export async function findTaskSet(

@@ -47,7 +47,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "tadpole-artifacts-"));
   artifacts = await createLocalArtifacts(folder);
   await recordTestExperiment(db, artifacts, "demo");
-  await recordTaskSet(db, { hash: "hash", spec: {}, tasks: [testTask(0).id] });
+  await recordTaskSet(db, { hash: "hash", spec: {}, tasks: [testTask(0).id], lastCandidate: 0 });
   before = await comparedRecord(db, "demo");
 }, 60_000);
 afterAll(async () => {
