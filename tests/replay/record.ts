@@ -1,6 +1,6 @@
 /**
- * Records histories for the replay lane from a stack that ran an experiment: `node tests/replay/record.ts <experiment>`. One
- * history per workflow, the longest of its kind that is finished.
+ * Records histories for the replay lane from a stack of its own that ran experiments: `node tests/replay/record.ts`. One history per
+ * workflow, the longest of its kind that is finished.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,18 +8,15 @@ import { gzipSync } from "node:zlib";
 import { historyToJSON } from "@temporalio/common/lib/proto-utils.js";
 import { connectTemporal, dataFolder, readStack } from "../../infra/stack/index.ts";
 
-const [experiment] = process.argv.slice(2);
 const stack = readStack(dataFolder());
-if (experiment === undefined || stack?.phase !== "running") {
-  console.error("usage: node tests/replay/record.ts <experiment>, with the stack of TADPOLE_DATA running");
+if (stack?.phase !== "running") {
+  console.error("node tests/replay/record.ts needs the stack of TADPOLE_DATA running");
   process.exit(2);
 }
 const { client, connection } = await connectTemporal(stack.temporal);
 const longest = new Map<string, { workflowId: string; runId: string; events: number }>();
 for await (const execution of client.workflow.list()) {
-  const inside =
-    execution.workflowId === `exp/${experiment}` || execution.workflowId.includes(`exp/${experiment}/`);
-  if (!inside || execution.status.name === "RUNNING") continue;
+  if (execution.status.name === "RUNNING") continue;
   const events = execution.historyLength ?? 0;
   const kind = execution.status.name === "CONTINUED_AS_NEW" ? `${execution.type}.continued` : execution.type;
   if (events > (longest.get(kind)?.events ?? 0))

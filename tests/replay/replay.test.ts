@@ -24,6 +24,7 @@ describe("stored histories", () => {
       "prepareTaskSet",
       "runExperiment",
       "runIteration",
+      "scheduledRun",
     ];
     expect([...new Set(histories.map((file) => file.split(".")[0]))].sort()).toEqual(workflows);
   });
