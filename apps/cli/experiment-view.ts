@@ -73,5 +73,5 @@ export function workflowLink(session: Session, name: string): string | null {
 export function listLink(session: Session, name: string): string | null {
   const { ui, namespace } = session.stack.temporal;
   if (ui === null) return null;
-  return `${ui}/namespaces/${namespace}/workflows?query=${encodeURIComponent(`TadpoleExperiment = "${name}"`)}`;
+  return `${ui}/namespaces/${namespace}/workflows?query=${encodeURIComponent(`WorkflowId STARTS_WITH "${experimentId(name)}"`)}`;
 }
