@@ -3,9 +3,8 @@
  * failure from outside, so that no activity knows of it.
  */
 import type { MetricMeter } from "@temporalio/common";
-import type { ActivityInterceptorsFactory, Runtime, RuntimeOptions } from "@temporalio/worker";
+import type { ActivityInterceptorsFactory, RuntimeOptions } from "@temporalio/worker";
 import type { RolloutOutput } from "../activities/types.ts";
-import type { SandboxRuntime } from "../services/sandbox/index.ts";
 
 /** Seconds: from a short record to an update of a large model. */
 const SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200];
@@ -24,7 +23,7 @@ export function metricsTelemetry(
       countersTotalSuffix: true,
       unitSuffix: true,
       useSecondsForDurations: true,
-      histogramBucketOverrides: { tadpole_activity: SECONDS, tadpole_sandbox_boot: SECONDS },
+      histogramBucketOverrides: { tadpole_activity: SECONDS },
     },
   };
 }
@@ -69,38 +68,6 @@ export function activityMetrics(meter: MetricMeter): ActivityInterceptorsFactory
           duration.record((performance.now() - started) / 1000, { activity, outcome });
         }
       },
-    },
-  });
-}
-
-/** The same runtime; boots are counted by `kind`: `ok`, or the kind of the error. */
-export function measuredRuntime(runtime: SandboxRuntime, { metricMeter }: Runtime): SandboxRuntime {
-  const boots = metricMeter.createCounter("tadpole_sandbox_boots", undefined, "Sandboxes asked for, by kind");
-  const duration = metricMeter.createHistogram(
-    "tadpole_sandbox_boot",
-    "float",
-    "seconds",
-    "Time to a sandbox",
-  );
-  const create: SandboxRuntime["create"] = async (spec, identity) => {
-    const started = performance.now();
-    let kind = "ok";
-    try {
-      return await runtime.create(spec, identity);
-    } catch (error) {
-      kind = String((error as { kind?: unknown }).kind ?? "error");
-      throw error;
-    } finally {
-      boots.add(1, { kind });
-      duration.record((performance.now() - started) / 1000, { kind });
-    }
-  };
-  // The runtime's other methods keep their own `this`.
-  return new Proxy(runtime, {
-    get: (target, name) => {
-      if (name === "create") return create;
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
     },
   });
 }

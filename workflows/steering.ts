@@ -4,7 +4,6 @@ import {
   CancellationScope,
   type ExternalWorkflowHandle,
   getExternalWorkflowHandle,
-  isCancellation,
   setCurrentDetails,
   setHandler,
 } from "@temporalio/workflow";
@@ -150,14 +149,12 @@ export class Steering {
 
   /** Looks on for holds that others set, until the experiment's own work is done. */
   async whileWatching<T>(work: () => Promise<T>): Promise<T> {
-    const scope = new CancellationScope();
-    this.#watching = scope;
-    scope.run(() => this.#watch()).catch(() => undefined);
+    this.#startWatching();
     try {
       return await work();
     } finally {
+      this.#watching?.cancel();
       this.#watching = null;
-      scope.cancel();
     }
   }
 
@@ -180,32 +177,29 @@ export class Steering {
     setCurrentDetails(lines.join("\n\n"));
   }
 
-  /** One round per hold: see it, wait until all is at rest, begin again after the resume. */
+  /** Until there is a hold, then until all is at rest; a resume begins it anew. */
   async #watch(): Promise<void> {
     const experiment = this.#experiment;
-    for (;;) {
-      try {
-        if (this.#hold === null) {
-          const watchdog = this.#settings.watchdog;
-          this.#hold = await lookingOn("wait for a hold or a watchdog").watch({ experiment, watchdog });
-          this.#show();
-        }
-        await lookingOn("wait until all is at rest").awaitDrained({ experiment });
-        this.#drained = true;
-        this.#show();
-        return;
-      } catch (error) {
-        if (isCancellation(error)) return;
-        throw error;
-      }
+    if (this.#hold === null) {
+      const watchdog = this.#settings.watchdog;
+      this.#hold = await lookingOn("wait for a hold or a watchdog").watch({ experiment, watchdog });
+      this.#show();
     }
+    await lookingOn("wait until all is at rest").awaitDrained({ experiment });
+    this.#drained = true;
+    this.#show();
   }
 
   /** After a change of the hold that is not the watcher's own. */
   #watchAnew(): void {
     if (this.#watching === null) return;
     this.#watching.cancel();
+    this.#startWatching();
+  }
+
+  #startWatching(): void {
     this.#watching = new CancellationScope();
+    // It ends by being cancelled, too.
     this.#watching.run(() => this.#watch()).catch(() => undefined);
   }
 
