@@ -17,8 +17,10 @@ const SHOWN_DIFFERENCES = 10;
 /** What happened to a run beside itself. */
 export interface Events {
   readonly planned: number;
+  readonly killsLeft: number;
   readonly killed: readonly Killed[];
   readonly outages: readonly Outage[];
+  readonly plannedOutages: number;
 }
 
 interface RunFigures {
@@ -70,6 +72,7 @@ export function compare(
       survivors.map((survivor) => `outlived the SIGKILL of ${process}: ${survivor}`),
     ),
     ...policyProblems(left, right),
+    ...planProblems(events),
     ...differences.map(describeDifference),
   ];
   return {
@@ -123,6 +126,22 @@ function leftProblems(undisturbed: RunFigures, disturbed: RunFigures): string[] 
     ...(more > 0 ? [`disturbed: temporary files left: ${disturbed.leaked.temporary.join(", ")}`] : []),
     ...(disturbed.leaked.connections > 0
       ? [`disturbed: ${disturbed.leaked.connections} database connections left`]
+      : []),
+  ];
+}
+
+/** A run that ends before all was done to it shows less than what was asked for. */
+function planProblems({ planned, killsLeft, outages, plannedOutages }: Events): string[] {
+  return [
+    ...(killsLeft > 0
+      ? [
+          `only ${planned - killsLeft} of ${planned} kills fell before the run ended: ask for fewer, or for a longer experiment`,
+        ]
+      : []),
+    ...(outages.length < plannedOutages
+      ? [
+          `only ${outages.length} of ${plannedOutages} outages fell into a climb: the experiment has too few iterations`,
+        ]
       : []),
   ];
 }

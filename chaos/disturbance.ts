@@ -29,9 +29,9 @@ export class Disturbance {
     this.#say = options.say;
   }
 
-  /** What was planned and did not happen, because the run ended before. */
-  get left(): number {
-    return this.#moments.length + this.#outages.length;
+  /** Kills whose moment the run has not reached. */
+  get killsLeft(): number {
+    return this.#moments.length;
   }
 
   /** Does what is due. `state` is the last known one, `now` how far the run has come. */
@@ -45,8 +45,13 @@ export class Disturbance {
       if (killed) this.killed.push(killed);
       return;
     }
-    if (this.#moments[0] === undefined || !isReached(this.#moments[0], now)) return;
-    // The plan's next process that serves now; one that is just starting keeps its share for later.
+    while (this.#moments[0] !== undefined && isReached(this.#moments[0], now)) {
+      if (!(await this.#killNext(folder))) return;
+    }
+  }
+
+  /** The plan's next process that serves now; one that is just starting keeps its share for later. */
+  async #killNext(folder: string): Promise<boolean> {
     for (const [index, name] of this.#processes.entries()) {
       const identity = serving(folder, name);
       if (identity === null) continue;
@@ -55,8 +60,9 @@ export class Disturbance {
       const killed = await killProcess(name, identity);
       this.killed.push(killed);
       this.#say(`kill ${this.#planned - this.#moments.length}/${this.#planned}: ${name} (pid ${killed.pid})`);
-      return;
+      return true;
     }
+    return false;
   }
 
   /** Outages fall on the iterations in turn. */

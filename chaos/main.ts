@@ -26,7 +26,7 @@ Options:
   --keep               keep both data folders
   -h, --help           show this
 
-Exit codes: 0 equal and nothing lost or left, 1 any difference or leak, 2 bad input.
+Exit codes: 0 equal and nothing lost or left, 1 any difference or leak, or fewer kills than asked for, 2 bad input.
 `;
 
 /** Both runs use it: a record names its experiment in every key. */
@@ -107,8 +107,10 @@ async function chaos(options: Options, settings: ExperimentSettings, folder: str
   });
   return compare(options.seed, undisturbed, disturbed, {
     planned: options.kills,
+    killsLeft: disturbance.killsLeft,
     killed: disturbance.killed,
     outages: disturbance.outages,
+    plannedOutages: options.outages.length,
   });
 }
 

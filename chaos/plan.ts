@@ -5,6 +5,9 @@ import type { ProcessName } from "../infra/stack/index.ts";
 /** The processes of the stack that are killed; `gpu` runs the trainer. */
 export const TARGETS = ["temporal", "postgres", "policy", "orchestrate", "sandbox", "gpu"] as const;
 
+/** The last kills have to fall before the run ends, which a killed process that is still starting would put off. */
+export const LAST_FRACTION = 0.9;
+
 /** How far a run has come: pieces of work on record, and the seconds since the last of them. */
 export interface Moment {
   readonly pieces: number;
@@ -19,7 +22,7 @@ export interface Sample {
 }
 
 export interface PlannedKill {
-  /** Of the undisturbed run's wall time, in [0, 1). */
+  /** Of the undisturbed run's wall time, in [0, LAST_FRACTION). */
   readonly fraction: number;
   readonly process: ProcessName;
   readonly moment: Moment;
@@ -30,10 +33,10 @@ export interface Outage {
   readonly seconds: number;
 }
 
-/** Kills in the order of their fractions, uniform over the undisturbed run; of any two processes one gets at most one kill more. */
+/** Kills in the order of their fractions, uniform over the first nine tenths of the undisturbed run; of any two processes one gets at most one kill more. */
 export function planKills(seed: number, kills: number, profile: readonly Sample[]): PlannedKill[] {
   const times = random(seed, "chaos", "times");
-  const fractions = Array.from({ length: kills }, () => times.next()).sort((a, b) => a - b);
+  const fractions = Array.from({ length: kills }, () => times.next() * LAST_FRACTION).sort((a, b) => a - b);
   return fractions.map((fraction, index) => {
     const round = Math.floor(index / TARGETS.length);
     const process = random(seed, "chaos", "processes", round).shuffle(TARGETS)[index % TARGETS.length]!;
