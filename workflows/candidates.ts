@@ -1,43 +1,81 @@
 /** A stream of unique candidates in index order: synthesised in small batches, duplicates and over-used functions left out. */
 import type { CandidateRef, SynthesiseInput } from "../activities/types.ts";
+import { random } from "../core/random.ts";
 import { sandboxes, withSummary } from "./config.ts";
 
 /** Candidates per activity: enough to keep histories short, few enough to waste little when the pool is full. */
 const BATCH = 8;
 
+/** Carried over when a history grows long. */
 export interface CandidateStreamState {
   /** First index not yet synthesised. */
   readonly from: number;
+  /** Synthesised, not yet taken. */
+  readonly queue: readonly CandidateRef[];
+  /** Short keys of the candidates taken. */
   readonly seen: readonly string[];
+  /** Candidates taken, by short name of the function that they change. */
   readonly perFunction: Readonly<Record<string, number>>;
+  /** Indices without a candidate of their own: duplicates, capped functions, draws without a site. */
+  readonly leftOut: readonly number[];
 }
 
-export const EMPTY_STREAM: CandidateStreamState = { from: 0, seen: [], perFunction: {} };
+const EMPTY: CandidateStreamState = { from: 0, queue: [], seen: [], perFunction: {}, leftOut: [] };
+
+/** 64 bits tell a pool's candidates apart; whole keys would make the carried state too large for a payload. */
+const shortKey = (key: string): string => key.slice(0, 16);
+
+const shortName = (name: string): string => {
+  const { seed32 } = random(0, name);
+  return seed32().toString(36) + seed32().toString(36);
+};
 
 export class CandidateStream {
   readonly #source: Omit<SynthesiseInput, "from" | "count">;
   readonly #end: number;
   readonly #cap: number;
+  readonly #excluded: ReadonlySet<string>;
   readonly #seen: Set<string>;
   readonly #perFunction: Map<string, number>;
-  #queue: CandidateRef[] = [];
+  readonly #leftOut: number[];
+  #queue: CandidateRef[];
   #from: number;
-  /** Candidates left out: duplicates, capped functions, draws without a site. */
-  dropped = 0;
 
   /** At most `maxCandidates` indices are drawn; at most `perFunctionCap` candidates change the same function. */
   constructor(
     source: Omit<SynthesiseInput, "from" | "count">,
-    maxCandidates: number,
-    perFunctionCap: number,
-    state: CandidateStreamState,
+    limits: {
+      readonly maxCandidates: number;
+      readonly perFunctionCap: number;
+      /** Keys of candidates that count as duplicates from the start. */
+      readonly exclude: readonly string[];
+    },
+    state: CandidateStreamState = EMPTY,
   ) {
     this.#source = source;
-    this.#end = maxCandidates;
-    this.#cap = perFunctionCap;
+    this.#end = limits.maxCandidates;
+    this.#cap = limits.perFunctionCap;
+    this.#excluded = new Set(limits.exclude.map(shortKey));
     this.#seen = new Set(state.seen);
     this.#perFunction = new Map(Object.entries(state.perFunction));
+    this.#leftOut = [...state.leftOut];
+    this.#queue = [...state.queue];
     this.#from = state.from;
+  }
+
+  get carried(): CandidateStreamState {
+    return {
+      from: this.#from,
+      queue: this.#queue,
+      seen: [...this.#seen],
+      perFunction: Object.fromEntries(this.#perFunction),
+      leftOut: this.#leftOut,
+    };
+  }
+
+  /** How many indices up to `last` were left out. How far ahead of it the stream has read makes no difference. */
+  leftOut(last: number): number {
+    return this.#leftOut.filter((index) => index <= last).length;
   }
 
   async next(): Promise<CandidateRef | null> {
@@ -45,7 +83,7 @@ export class CandidateStream {
       const candidate = this.#queue.shift();
       if (candidate !== undefined) {
         if (this.#accepts(candidate)) return candidate;
-        this.dropped++;
+        this.#leftOut.push(candidate.index);
         continue;
       }
       if (this.#from >= this.#end) return null;
@@ -55,17 +93,18 @@ export class CandidateStream {
         [{ ...this.#source, from: this.#from, count }],
       );
       this.#from += count;
-      this.dropped += empty.length;
+      this.#leftOut.push(...empty.map(({ index }) => index));
       this.#queue = [...candidates];
     }
   }
 
   #accepts(candidate: CandidateRef): boolean {
-    if (this.#seen.has(candidate.key)) return false;
-    if (candidate.functions.some((name) => (this.#perFunction.get(name) ?? 0) >= this.#cap)) return false;
-    this.#seen.add(candidate.key);
-    for (const name of candidate.functions)
-      this.#perFunction.set(name, (this.#perFunction.get(name) ?? 0) + 1);
+    const key = shortKey(candidate.key);
+    if (this.#seen.has(key) || this.#excluded.has(key)) return false;
+    const functions = candidate.functions.map(shortName);
+    if (functions.some((name) => (this.#perFunction.get(name) ?? 0) >= this.#cap)) return false;
+    this.#seen.add(key);
+    for (const name of functions) this.#perFunction.set(name, (this.#perFunction.get(name) ?? 0) + 1);
     return true;
   }
 }

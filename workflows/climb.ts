@@ -1,12 +1,5 @@
 /** The climb: groups → batch → update → publish, with a bounded lag (docs/method.md §6). */
-import {
-  CancellationScope,
-  condition,
-  continueAsNew,
-  executeChild,
-  setHandler,
-  workflowInfo,
-} from "@temporalio/workflow";
+import { CancellationScope, condition, continueAsNew, executeChild, setHandler } from "@temporalio/workflow";
 import type { GroupInput } from "../activities/types.ts";
 import { tasksOfUpdate } from "../core/deck.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
@@ -15,7 +8,7 @@ import type { Reuse } from "../core/reuse.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
 import type { AdmittedTask } from "./calibrateTask.ts";
 import { collectGroup } from "./collectGroup.ts";
-import { records, trainer, withSummary } from "./config.ts";
+import { CHILD_EVENTS, historyIsLong, records, trainer, withSummary } from "./config.ts";
 import { tryId } from "./ids.ts";
 import { finishEarlySignal } from "./messages.ts";
 import { mapWindow } from "./window.ts";
@@ -41,8 +34,15 @@ interface ClimbState {
   /** Policies of the last `maxLag + 1` versions, oldest first; the last is the current one. */
   readonly versions: readonly PolicyRef[];
   readonly checkpoints: readonly Checkpoint[];
-  /** Group keys already collected for updates not made yet. */
-  readonly collected: Readonly<Record<number, readonly string[]>>;
+  /** How many groups are collected for each update not made yet: the first of its tasks. */
+  readonly collected: Readonly<Record<number, number>>;
+}
+
+interface Collected {
+  /** Of all the update's groups. */
+  readonly keys: readonly string[];
+  /** How many of them are there; fewer than all only once the history is long. */
+  readonly done: number;
 }
 
 export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
@@ -51,80 +51,92 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
   const start = input.carried ?? { next: 1, versions: [input.policy], checkpoints: [], collected: {} };
   const versions = [...start.versions];
   const checkpoints = [...start.checkpoints];
-  const collected = new Map<number, Promise<readonly string[]>>();
+  const collected = new Map<number, Promise<Collected>>();
   const flight = new CancellationScope();
   let ending = false;
   setHandler(finishEarlySignal, () => {
     ending = true;
   });
-  for (const [update, keys] of Object.entries(start.collected))
-    collected.set(Number(update), Promise.resolve(keys));
+  const window = Math.min(settings.concurrency.groups, tasksPerBatch);
+  const cut = () => historyIsLong((maxLag + 1) * window * CHILD_EVENTS);
+  const unlessEnding = <T>(work: Promise<T>): Promise<T | null> =>
+    Promise.race([work, condition(() => ending).then(() => null)]);
 
-  const collectFor = async (update: number, policy: PolicyRef): Promise<readonly string[]> => {
+  const groupKey = (update: number, n: number, task: AdmittedTask): string =>
+    // Sampled by this very policy, so lag and log-probs are exact; chosen by outcome, so not an unbiased sample of the task.
+    update === 1 && settings.filter.probesAsGroups && task.probeGroup !== null
+      ? task.probeGroup
+      : `${scopeKey(scope)}/climb/${update}/${n}`;
+
+  const collectFor = async (update: number, policy: PolicyRef): Promise<Collected> => {
     const chosen = tasksOfUpdate(tasks, tasksPerBatch, update, settings.seed, scope.iteration);
-    const results = await mapWindow(chosen, settings.concurrency.groups, async (task, n) => {
-      // Sampled by this very policy, so lag and log-probs are exact; chosen by outcome, so not an unbiased sample of the task.
-      if (update === 1 && settings.filter.probesAsGroups && task.probeGroup !== null) return task.probeGroup;
-      const group: GroupInput = {
-        scope,
-        phase: "climb",
-        key: `${scopeKey(scope)}/climb/${update}/${n}`,
-        taskId: task.taskId,
-        level: task.level,
-        policy,
-        size: groupSize,
-        seed: settings.seed,
-        randomKeys: [scope.iteration, "climb", update, n],
-        limits: settings.rollout.limits,
-        sampling: settings.rollout.sampling,
-        sandbox: settings.sandbox,
-        grading: settings.grading,
-        reward: settings.reward,
-        policyServer: settings.policy,
-        infrastructureRetries: settings.limits.infrastructureRetries,
-        reuse: input.reuse ?? null,
-      };
-      await executeChild(collectGroup, {
-        workflowId: `${tryId(scope)}/group/${update}-${n}`,
-        args: [{ group }],
-        staticSummary: `update ${update}: ${groupSize} rollouts of ${task.taskId} by ${policy.id}`,
-      });
-      return group.key;
-    });
-    return results;
+    const before = start.collected[update] ?? 0;
+    const now = await mapWindow(
+      chosen.slice(before),
+      window,
+      async (task, index) => {
+        const n = before + index;
+        const key = groupKey(update, n, task);
+        if (key === task.probeGroup) return;
+        const group: GroupInput = {
+          scope,
+          phase: "climb",
+          key,
+          taskId: task.taskId,
+          level: task.level,
+          policy,
+          size: groupSize,
+          seed: settings.seed,
+          randomKeys: [scope.iteration, "climb", update, n],
+          limits: settings.rollout.limits,
+          sampling: settings.rollout.sampling,
+          sandbox: settings.sandbox,
+          grading: settings.grading,
+          reward: settings.reward,
+          policyServer: settings.policy,
+          infrastructureRetries: settings.limits.infrastructureRetries,
+          reuse: input.reuse ?? null,
+        };
+        await executeChild(collectGroup, {
+          workflowId: `${tryId(scope)}/group/${update}-${n}`,
+          args: [{ group }],
+          staticSummary: `update ${update}: ${groupSize} rollouts of ${task.taskId} by ${policy.id}`,
+        });
+      },
+      cut,
+    );
+    return { keys: chosen.map((task, n) => groupKey(update, n, task)), done: before + now.length };
   };
 
   let last: Checkpoint | null =
     start.next === 1 ? null : { update: start.next - 1, policy: versions.at(-1)! };
   for (let update = start.next; update <= updates; update++) {
-    if (workflowInfo().continueAsNewSuggested) {
-      const waiting: Record<number, readonly string[]> = {};
-      for (const [number, keys] of collected) waiting[number] = await keys;
-      await continueAsNew<typeof climb>({
-        ...input,
-        carried: { next: update, versions, checkpoints, collected: waiting },
-      });
-    }
     // Update v trains on tokens of version max(0, v - 1 - maxLag), which exists once v <= update + maxLag.
     for (let ahead = update; ahead <= Math.min(updates, update + maxLag); ahead++) {
       if (collected.has(ahead)) continue;
       const behind = Math.min(maxLag, ahead - 1) - (ahead - update);
       const sampler = versions[versions.length - 1 - Math.max(0, behind)]!;
-      const keys = flight.run(() => collectFor(ahead, sampler));
-      keys.catch(() => undefined);
-      collected.set(ahead, keys);
+      const groups = flight.run(() => collectFor(ahead, sampler));
+      groups.catch(() => undefined);
+      collected.set(ahead, groups);
     }
-    const groups = await Promise.race([collected.get(update)!, condition(() => ending).then(() => null)]);
-    if (groups === null) {
+    const ready = await unlessEnding(collected.get(update)!);
+    const drained = ready !== null && cut() ? await unlessEnding(counts(collected)) : null;
+    if (ready === null || ending) {
       flight.cancel();
       await Promise.allSettled(collected.values());
       break;
     }
+    if (drained !== null)
+      return await continueAsNew<typeof climb>({
+        ...input,
+        carried: { next: update, versions, checkpoints, collected: drained },
+      });
     collected.delete(update);
     const parent = versions.at(-1)!;
     const { batch, kept, dropped } = await records.assemble.executeWithOptions(
       withSummary("record", `batch of update ${update}`),
-      [{ scope, update, groups, advantage: settings.advantage }],
+      [{ scope, update, groups: ready.keys, advantage: settings.advantage }],
     );
     let policy = parent;
     if (batch !== null) {
@@ -158,4 +170,11 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
   // Ended early, the last update's policy stands for election too.
   if (last !== null && checkpoints.at(-1)?.update !== last.update) checkpoints.push(last);
   return checkpoints;
+}
+
+/** How many groups each update has, once nothing is in flight any more. */
+async function counts(collected: ReadonlyMap<number, Promise<Collected>>): Promise<Record<number, number>> {
+  const done: Record<number, number> = {};
+  for (const [update, groups] of collected) done[update] = (await groups).done;
+  return done;
 }

@@ -1,5 +1,5 @@
-/** Timeouts and retries of every activity, by reliability class. Nowhere else. */
-import { type ActivityOptions, proxyActivities } from "@temporalio/workflow";
+/** Timeouts and retries of every activity, by reliability class, and how long a history may grow. Nowhere else. */
+import { type ActivityOptions, proxyActivities, workflowInfo } from "@temporalio/workflow";
 import type { GpuActivities, RecordActivities, SandboxActivities } from "../activities/types.ts";
 import { NOT_RETRIED } from "../core/failures.ts";
 import { QUEUES } from "./queues.ts";
@@ -45,6 +45,7 @@ const gpu: ActivityOptions = {
 export function lookingOn(summary: string) {
   return proxyActivities<Pick<RecordActivities, "watch" | "awaitDrained">>({
     ...record,
+    taskQueue: QUEUES.watch,
     startToCloseTimeout: "365 days",
     heartbeatTimeout: HEARTBEAT,
     summary,
@@ -57,4 +58,23 @@ export const trainer = proxyActivities<GpuActivities>(gpu);
 
 export function withSummary(kind: "record" | "sandbox" | "gpu", summary: string): ActivityOptions {
   return { ...{ record, sandbox, gpu }[kind], summary };
+}
+
+/** Events that no history passes: a worker that has lost its cache reads all of them before it goes on. */
+export const HISTORY_LIMIT = 4096;
+
+/** Events of a child workflow in its parent's history: initiated, started, completed, a workflow task for each of the last two. */
+export const CHILD_EVENTS = 9;
+
+/** Events of an activity: scheduled, started, completed, and the workflow task that reads the result. */
+export const ACTIVITY_EVENTS = 6;
+
+/**
+ * True when it is time to start nothing more, see what is in flight to its end, and continue as new. `ahead` = events that what can be in
+ * flight may still add. The server's own suggestion counts too: it also knows the bytes.
+ */
+export function historyIsLong(ahead: number): boolean {
+  const { historyLength, continueAsNewSuggested } = workflowInfo();
+  // However wide the window, a run does some work before it hands over.
+  return continueAsNewSuggested || historyLength >= Math.max(HISTORY_LIMIT / 4, HISTORY_LIMIT - ahead);
 }

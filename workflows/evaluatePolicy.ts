@@ -1,4 +1,5 @@
 /** Evaluates one policy on one fixed task set: tasks × samples, the same random streams for every policy. */
+import { continueAsNew } from "@temporalio/workflow";
 import type { EvaluateOutput, GroupInput, TaskSetRef } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
@@ -7,7 +8,7 @@ import type { Scope } from "../core/scope.ts";
 import type { StatementLevel } from "../core/task.ts";
 import type { Sampling } from "../core/trajectory.ts";
 import { collect } from "./collectGroup.ts";
-import { records, withSummary } from "./config.ts";
+import { ACTIVITY_EVENTS, historyIsLong, records, withSummary } from "./config.ts";
 import { mapWindow } from "./window.ts";
 
 export interface EvaluatePolicyInput {
@@ -23,6 +24,8 @@ export interface EvaluatePolicyInput {
   readonly grading: ExperimentSettings["grading"];
   /** Of the selection in a replay. */
   readonly reuse?: Reuse | null;
+  /** Tasks whose groups are collected, the first of the set: carried over when the history grows long. */
+  readonly collected?: number;
 }
 
 export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<EvaluateOutput> {
@@ -49,7 +52,16 @@ export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<Evalua
       reuse: input.reuse ?? null,
     }),
   );
-  await mapWindow(groups, settings.concurrency.groups, (group) => collect({ group }));
+  const { groups: window } = settings.concurrency;
+  const before = input.collected ?? 0;
+  const now = await mapWindow(
+    groups.slice(before),
+    window,
+    (group) => collect({ group }),
+    () => historyIsLong(window * (input.samples + 1) * ACTIVITY_EVENTS),
+  );
+  const collected = before + now.length;
+  if (collected < groups.length) return await continueAsNew<typeof evaluatePolicy>({ ...input, collected });
   return records.evaluate.executeWithOptions(
     withSummary("record", `pass@1 of ${input.policy.id} on ${set.name}`),
     [

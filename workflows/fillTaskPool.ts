@@ -1,12 +1,19 @@
 /** Fills an iteration's pool: a sliding window of calibrateTask until the target is admitted or the budget is spent. */
-import { CancellationScope, executeChild, isCancellation, setHandler } from "@temporalio/workflow";
+import {
+  CancellationScope,
+  continueAsNew,
+  executeChild,
+  isCancellation,
+  setHandler,
+} from "@temporalio/workflow";
 import type { CandidateRef, EnvironmentRef } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
 import { type AdmittedTask, type CalibrateTaskOutput, calibrateTask } from "./calibrateTask.ts";
-import { CandidateStream } from "./candidates.ts";
+import { CandidateStream, type CandidateStreamState } from "./candidates.ts";
+import { CHILD_EVENTS, historyIsLong } from "./config.ts";
 import { tryId } from "./ids.ts";
 import { finishEarlySignal } from "./messages.ts";
 import { slidingWindow } from "./window.ts";
@@ -19,6 +26,16 @@ export interface FillTaskPoolInput {
   /** Candidate keys of earlier iterations and of the fixed sets: every pool is new. */
   readonly exclude: readonly string[];
   readonly reuse?: Reuse | null;
+  /** Carried over when the history grows long. */
+  readonly carried?: PoolState;
+}
+
+interface PoolState extends Omit<TaskPool, "dropped"> {
+  /** Without those that the stream left out. */
+  readonly dropped: number;
+  /** Tasks that are enough. */
+  readonly wanted: number;
+  readonly stream: CandidateStreamState;
 }
 
 export interface TaskPool {
@@ -47,24 +64,25 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
       scope,
       reuse: input.reuse ?? null,
     },
-    synthesis.maxCandidates,
-    synthesis.perFunctionCap,
-    { from: 0, seen: input.exclude, perFunction: {} },
+    { ...synthesis, exclude: input.exclude },
+    input.carried?.stream,
   );
-  const admitted: AdmittedTask[] = [];
-  const keys: string[] = [];
-  let candidates = 0;
-  let dropped = 0;
-  let refined = 0;
-  let lastCandidate = -1;
+  const admitted: AdmittedTask[] = [...(input.carried?.admitted ?? [])];
+  const keys: string[] = [...(input.carried?.keys ?? [])];
+  let { candidates, dropped, refined, lastCandidate, wanted } = input.carried ?? {
+    candidates: 0,
+    dropped: 0,
+    refined: 0,
+    lastCandidate: -1,
+    wanted: synthesis.poolTasks,
+  };
   const flight = new CancellationScope();
-  let wanted = synthesis.poolTasks;
   setHandler(finishEarlySignal, ({ stop }) => {
     // Without a task nothing can follow: a pool that is skipped too soon ends with its first.
     wanted = 1;
     if (stop || admitted.length > 0) flight.cancel();
   });
-  await flight.run(() =>
+  const end = await flight.run(() =>
     slidingWindow<CandidateRef, CalibrateTaskOutput | null>({
       limit: settings.concurrency.calibrations,
       next: () =>
@@ -95,7 +113,16 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
         return admitted.length < wanted;
       },
       cancel: () => flight.cancel(),
+      cut: () => historyIsLong(settings.concurrency.calibrations * CHILD_EVENTS),
     }),
   );
-  return { admitted, keys, candidates, dropped: dropped + stream.dropped, refined, lastCandidate };
+  const pool = { admitted, keys, candidates, dropped, refined, lastCandidate };
+  if (end === "cut" && !flight.consideredCancelled)
+    return await continueAsNew<typeof fillTaskPool>({
+      ...input,
+      carried: { ...pool, wanted, stream: stream.carried },
+    });
+  // With enough tasks the pool ends at the last candidate that was read, whatever else was already synthesised.
+  const last = end === "exhausted" ? synthesis.maxCandidates : lastCandidate;
+  return { ...pool, dropped: dropped + stream.leftOut(last) };
 }

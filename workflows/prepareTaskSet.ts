@@ -1,9 +1,9 @@
 /** A fixed set of validated tasks, the same for every experiment that asks for it: held-out sets, validation sets. */
-import { CancellationScope, isCancellation } from "@temporalio/workflow";
+import { CancellationScope, continueAsNew, isCancellation } from "@temporalio/workflow";
 import type { CandidateRef, TaskSetRef, TaskSetSpec, ValidateOutput } from "../activities/types.ts";
 import { validateInput } from "./calibrateTask.ts";
-import { CandidateStream, EMPTY_STREAM } from "./candidates.ts";
-import { records, sandboxes, withSummary } from "./config.ts";
+import { CandidateStream, type CandidateStreamState } from "./candidates.ts";
+import { ACTIVITY_EVENTS, historyIsLong, records, sandboxes, withSummary } from "./config.ts";
 import { slidingWindow } from "./window.ts";
 
 /** Candidates per wanted task before a set is given up as impossible: about half of all mutants survive the gates. */
@@ -13,11 +13,23 @@ export interface PrepareTaskSetInput {
   readonly name: string;
   readonly spec: TaskSetSpec;
   readonly concurrency: number;
+  /** Carried over when the history grows long. */
+  readonly carried?: TaskSetState;
+}
+
+interface TaskSetState {
+  readonly hash: string;
+  readonly tasks: readonly string[];
+  readonly keys: readonly string[];
+  readonly lastCandidate: number;
+  readonly stream: CandidateStreamState;
 }
 
 export async function prepareTaskSet(input: PrepareTaskSetInput): Promise<TaskSetRef> {
-  const { spec, name } = input;
-  const { hash, found } = await records.findTaskSet({ spec, name });
+  const { spec, name, carried } = input;
+  const { hash, found } = carried
+    ? { hash: carried.hash, found: null }
+    : await records.findTaskSet({ spec, name });
   if (found !== null) return found;
   const stream = new CandidateStream(
     {
@@ -29,15 +41,18 @@ export async function prepareTaskSet(input: PrepareTaskSetInput): Promise<TaskSe
       mix: spec.mix,
       heldOutShare: spec.heldOutShare,
     },
-    spec.tasks * CANDIDATES_PER_TASK,
-    spec.perFunctionCap,
-    EMPTY_STREAM,
+    {
+      maxCandidates: spec.tasks * CANDIDATES_PER_TASK,
+      perFunctionCap: spec.perFunctionCap,
+      exclude: [],
+    },
+    carried?.stream,
   );
-  const tasks: string[] = [];
-  const keys: string[] = [];
-  let lastCandidate = -1;
+  const tasks: string[] = [...(carried?.tasks ?? [])];
+  const keys: string[] = [...(carried?.keys ?? [])];
+  let lastCandidate = carried?.lastCandidate ?? -1;
   const scope = new CancellationScope();
-  await scope.run(() =>
+  const end = await scope.run(() =>
     slidingWindow<CandidateRef, ValidateOutput | null>({
       limit: input.concurrency,
       next: () => (tasks.length < spec.tasks ? stream.next() : Promise.resolve(null)),
@@ -63,8 +78,15 @@ export async function prepareTaskSet(input: PrepareTaskSetInput): Promise<TaskSe
         return tasks.length < spec.tasks;
       },
       cancel: () => scope.cancel(),
+      // A batch of candidates may be synthesised meanwhile.
+      cut: () => historyIsLong((input.concurrency + 1) * ACTIVITY_EVENTS),
     }),
   );
+  if (end === "cut")
+    return await continueAsNew<typeof prepareTaskSet>({
+      ...input,
+      carried: { hash, tasks, keys, lastCandidate, stream: stream.carried },
+    });
   const set: TaskSetRef = { name, hash, tasks, keys };
   await records.saveTaskSet({ spec, set, lastCandidate });
   return set;

@@ -2,18 +2,20 @@
 
 /**
  * Runs `work(0) … work(count - 1)`, at most `limit` at once, and returns the results in index order. The first failure by
- * index order is thrown, once everything already started has ended.
+ * index order is thrown, once everything already started has ended. Once `cut` says so nothing more starts: then the results are those
+ * of the first items only.
  */
 export async function mapWindow<T, R>(
   items: readonly T[],
   limit: number,
   work: (item: T, index: number) => Promise<R>,
+  cut: () => boolean = () => false,
 ): Promise<R[]> {
   const results: { value?: R; error?: unknown; failed: boolean }[] = [];
   let next = 0;
   let failed = false;
   const lane = async (): Promise<void> => {
-    while (next < items.length && !failed) {
+    while (next < items.length && !failed && !cut()) {
       const index = next++;
       try {
         results[index] = { value: await work(items[index]!, index), failed: false };
@@ -28,6 +30,9 @@ export async function mapWindow<T, R>(
   return results.map((result) => result.value as R);
 }
 
+/** Why a sliding window ended: `settle` knew enough, there was no more work, or it was cut with all that was in flight settled. */
+export type WindowEnd = "enough" | "exhausted" | "cut";
+
 /**
  * Starts pieces of work in index order, at most `limit` in flight, and settles them in index order, whatever order they end in.
  * `settle` returns false when enough is known: nothing more starts, and what is in flight is left to `cancel`.
@@ -39,14 +44,20 @@ export async function slidingWindow<T, R>(options: {
   readonly work: (item: T) => Promise<R>;
   readonly settle: (item: T, result: R) => boolean;
   readonly cancel: () => void;
-}): Promise<void> {
+  /** Asked before each start; once true nothing more starts. */
+  readonly cut?: () => boolean;
+}): Promise<WindowEnd> {
   const flying: { item: T; result: Promise<R> }[] = [];
-  let exhausted = false;
+  let end: WindowEnd | null = null;
   for (;;) {
-    while (!exhausted && flying.length < options.limit) {
+    while (end === null && flying.length < options.limit) {
+      if (options.cut?.()) {
+        end = "cut";
+        break;
+      }
       const item = await options.next();
       if (item === null) {
-        exhausted = true;
+        end = "exhausted";
         break;
       }
       const result = options.work(item);
@@ -55,12 +66,12 @@ export async function slidingWindow<T, R>(options: {
       flying.push({ item, result });
     }
     const first = flying.shift();
-    if (first === undefined) return;
+    if (first === undefined) return end ?? "exhausted";
     const more = options.settle(first.item, await first.result);
     if (!more) {
       options.cancel();
       await Promise.allSettled(flying.map(({ result }) => result));
-      return;
+      return "enough";
     }
   }
 }
