@@ -5,6 +5,7 @@ export { dataFolder, heldDownFile, packageRoot, stackFiles } from "./paths.ts";
 export { type PortName, stackPorts } from "./ports.ts";
 export { postgresPrograms } from "./postgres.ts";
 export { residentMb } from "./proc.ts";
+export { ensureSearchAttributes, searchAttributes } from "./search-attributes.ts";
 export { databaseUrl, type StackSettings, stackSettings } from "./settings.ts";
 export { type EnsureOptions, ensureStack, type StackProgress } from "./start.ts";
 export {
@@ -24,3 +25,9 @@ export {
   temporalFromEnv,
   temporalProgram,
 } from "./temporal.ts";
+export {
+  type MetricsAddress,
+  metricsAddress,
+  type WorkerVersioning,
+  workerVersioning,
+} from "./worker-settings.ts";

@@ -5,6 +5,7 @@ import { packageRoot, stackFiles } from "./paths.ts";
 import type { Ports } from "./ports.ts";
 import { createDatabase, embeddedUrl, postgresCommand, preparePostgres, queryOnce } from "./postgres.ts";
 import type { StopStep } from "./proc.ts";
+import { makeSearchAttributes } from "./search-attributes.ts";
 import type { StackSettings } from "./settings.ts";
 import { type ProcessName, processNames } from "./state.ts";
 import { defaultNamespace, namespaceUrl, temporalCommand } from "./temporal.ts";
@@ -31,6 +32,8 @@ export interface ProcessDefinition {
   /** Also asked while it runs; throws when the process does not serve. */
   probe?(): Promise<void>;
   afterReady?(): Promise<void>;
+  /** Where it serves metrics, unless its ready message says otherwise. */
+  readonly metricsUrl?: string;
   /** How long it may take to become ready. */
   readonly startSeconds: number;
   readonly stop: readonly StopStep[];
@@ -98,6 +101,8 @@ function temporal({ folder, ports, settings, env }: StackContext): ProcessDefini
     env: { TEMPORAL_ADDRESS: "", TEMPORAL_NAMESPACE: "" },
     readyBy: "probe",
     probe: () => httpProbe(namespaceUrl(ports), (status) => status === 200),
+    afterReady: () => makeSearchAttributes(ports, env),
+    metricsUrl: `http://127.0.0.1:${ports.temporalMetrics}/metrics`,
     startSeconds: 60,
     stop: [{ signal: "SIGTERM", graceSeconds: 15 }],
   };
@@ -145,13 +150,13 @@ function worker(context: StackContext, name: "orchestrate" | "sandbox" | "gpu"):
   };
 }
 
-/** `workers/<name>.ts`, run by this Node. */
 /**
  * A laptop runs four of these beside everything else. Left alone, V8 lets short-lived garbage grow to several times what is in use, and
  * malloc keeps an arena per thread.
  */
 const MEMORY_FLAGS = ["--max-semi-space-size=4", "--max-old-space-size=1024", "--heap-growing-percent=25"];
 
+/** `workers/<name>.ts`, run by this Node. */
 function nodeProcess(
   { folder }: StackContext,
   name: ProcessName,

@@ -2,29 +2,50 @@
 import { StackError } from "./errors.ts";
 import { givenPorts, type PortName } from "./ports.ts";
 import { embeddedUrl, queryOnce } from "./postgres.ts";
+import { ensureSearchAttributes } from "./search-attributes.ts";
 import type { StackState, TemporalSettings } from "./state.ts";
 import { connectTemporal, temporalFromEnv } from "./temporal.ts";
+import { metricsHost, type WorkerVersioning, workerVersioning } from "./worker-settings.ts";
 
 export interface StackSettings {
   /** Null: the stack runs its own. */
   readonly temporal: TemporalSettings | null;
   readonly databaseUrl: string | null;
   readonly ports: Partial<Record<PortName, number>>;
+  readonly versioning: WorkerVersioning | null;
+}
+
+/** Sandboxes of a few rollouts, a batch and Postgres' log find room in this. */
+const defaultMinFreeMb = 512;
+
+/** MiB of free disk below which workers begin nothing and hold their experiments. Throws StackError `settings`. */
+export function minFreeMb(env: NodeJS.ProcessEnv = process.env): number {
+  const text = env.TADPOLE_MIN_FREE_MB || String(defaultMinFreeMb);
+  if (!/^\d{1,9}$/.test(text))
+    throw new StackError("settings", `TADPOLE_MIN_FREE_MB: expected a whole number of MB, got "${text}"`);
+  return Number(text);
 }
 
 /** Throws StackError `settings` naming the variable. */
 export function stackSettings(env: NodeJS.ProcessEnv = process.env): StackSettings {
+  minFreeMb(env);
+  metricsHost(env);
   const databaseUrl = env.DATABASE_URL || null;
   if (databaseUrl && !/^postgres(ql)?:\/\//.test(databaseUrl))
     throw new StackError("settings", "DATABASE_URL: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
-  return { temporal: temporalFromEnv(env), databaseUrl, ports: givenPorts(env) };
+  return {
+    temporal: temporalFromEnv(env),
+    databaseUrl,
+    ports: givenPorts(env),
+    versioning: workerVersioning(env),
+  };
 }
 
-/** Servers that run elsewhere must answer before anything is started for them. */
+/** Servers that run elsewhere must answer, and take what workflows need, before anything is started for them. */
 export async function checkExternal(settings: StackSettings): Promise<void> {
   if (settings.temporal) {
     const { connection } = await connectTemporal(settings.temporal);
-    await connection.close();
+    await ensureSearchAttributes(connection, settings.temporal).finally(() => connection.close());
   }
   if (!settings.databaseUrl) return;
   const { host, database } = describeDatabase(settings.databaseUrl);
@@ -64,6 +85,11 @@ export function checkAgainstRunning(state: StackState, settings: StackSettings):
         `DATABASE_URL: the running stack uses ${state.postgres.host}/${state.postgres.database}, not ${host}/${database}; ${mend}`,
       );
   }
+  if (settings.versioning && settings.versioning !== state.versioning)
+    throw new StackError(
+      "settings",
+      `TADPOLE_WORKER_VERSIONING: the workers of the running stack have ${state.versioning ?? "no versions"}, not ${settings.versioning}; ${mend}`,
+    );
   for (const [name, port] of Object.entries(ports) as [PortName, number][])
     if (state.ports[name] !== port)
       throw new StackError(
