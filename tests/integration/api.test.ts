@@ -2,12 +2,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { TestWorkflowEnvironment } from "@temporalio/testing";
+import type { TestWorkflowEnvironment } from "@temporalio/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApi } from "../../apps/api/server.ts";
 import { readToken } from "../../apps/api/tokens.ts";
 import type { Api } from "../../apps/api/types.ts";
-import { temporalProgram } from "../../infra/stack/index.ts";
 import {
   type ArtifactStore,
   createLocalArtifacts,
@@ -16,6 +15,7 @@ import {
 } from "../../services/store/index.ts";
 import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
 import { recordTestExperiment } from "../support/record.ts";
+import { startTestTemporal } from "../support/temporal.ts";
 
 let postgres: TestPostgres;
 let db: Db;
@@ -35,9 +35,7 @@ beforeAll(async () => {
   postgres = await startTestPostgres();
   db = await openDatabase(postgres.url);
   artifacts = await createLocalArtifacts(join(folder, "artifacts"));
-  temporal = await TestWorkflowEnvironment.createLocal({
-    server: { executable: { type: "existing-path", path: temporalProgram() } },
-  });
+  temporal = await startTestTemporal();
   await recordTestExperiment(db, artifacts, "done-1");
   const session = { db, artifacts, client: temporal.client };
   const options = { requestsPerMinute: 100_000, streamSeconds: 2, version: "0.0.0", log: null };

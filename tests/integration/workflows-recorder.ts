@@ -6,7 +6,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Context } from "@temporalio/activity";
 import type { Client } from "@temporalio/client";
-import { TestWorkflowEnvironment } from "@temporalio/testing";
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundle } from "@temporalio/worker";
 import type { Activities, CandidateRef, GroupInput } from "../../activities/types.ts";
 import type { ArtifactRef } from "../../core/artifact.ts";
@@ -14,8 +13,9 @@ import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { PolicyRef } from "../../core/policy.ts";
 import { applyOverrides, parseExperimentFile } from "../../core/schemas/index.ts";
 import type { Scope } from "../../core/scope.ts";
-import { packageRoot, temporalProgram } from "../../infra/stack/index.ts";
+import { packageRoot } from "../../infra/stack/index.ts";
 import { QUEUES } from "../../workflows/queues.ts";
+import { startTestTemporal } from "../support/temporal.ts";
 
 const file = new URL("../support/smallest.yaml", import.meta.url);
 export const smallest = applyOverrides(parseExperimentFile(readFileSync(file, "utf8"), "smallest.yaml"), [
@@ -95,6 +95,7 @@ const PLAUSIBLE: Answers = {
   findTaskSet: ({ spec }) => ({ hash: `${spec.tasks}-${spec.functions}`, found: null }),
   saveTaskSet: () => undefined,
   hold: ({ hold }) => hold,
+  noteRequest: () => undefined,
   release: () => null,
   amend: () => undefined,
   awaitDrained: () => undefined,
@@ -152,13 +153,7 @@ export async function openWorkflowBench(
     });
     installed = true;
   }
-  const environment = await TestWorkflowEnvironment.createLocal({
-    server: {
-      executable: { type: "existing-path", path: temporalProgram() },
-      log: { format: "pretty", level: "error" },
-      extraArgs: [...extraArgs],
-    },
-  });
+  const environment = await startTestTemporal(extraArgs);
   let recorder = new Recorder();
   const activities = Object.fromEntries(
     (Object.keys(PLAUSIBLE) as Name[]).map((name) => [
