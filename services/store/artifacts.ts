@@ -3,7 +3,7 @@
  * it gets that name only after its bytes are on disk; what a crash leaves is a file in `incoming/`, which the next open removes.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -12,7 +12,10 @@ import type { ArtifactKind, ArtifactRef } from "../../core/artifact.ts";
 import { ArtifactError } from "./errors.ts";
 
 export interface ArtifactStore {
-  /** Resolves when the content is durable. The same content gives the same reference, but for `kind`. */
+  /**
+   * Resolves when the content is durable, and is young again where it was there before: garbage collection leaves it alone until its caller
+   * has recorded it. The same content gives the same reference, but for `kind`.
+   */
   put(bytes: Uint8Array, kind: ArtifactKind): Promise<ArtifactRef>;
   /** Throws ArtifactError `missing` or `damaged`; never returns other bytes than were put. */
   get(ref: ArtifactRef): Promise<Uint8Array>;
@@ -74,6 +77,17 @@ async function syncFolder(folder: string): Promise<void> {
 /** Age at which a leftover of a writer that cannot be asked about goes too: no put takes this long. */
 const LEFTOVER_MS = 60 * 60 * 1000;
 
+/** Where the parts of an artifact folder are. */
+export function artifactFiles(folder: string) {
+  return {
+    incoming: join(folder, "incoming"),
+    /** What garbage collection has taken out and not yet removed (`artifact-folder.ts`): still readable, since it may come back. */
+    removing: join(folder, "removing"),
+    content: (sha256: string): string => join(folder, sha256.slice(0, 2), sha256.slice(2)),
+    removed: (sha256: string): string => join(folder, "removing", sha256),
+  };
+}
+
 /** Names in `incoming/`: `<process id>@<host>@<random>`, so that an open can tell a crashed writer's file from a live one's. */
 function temporaryName(): string {
   return `${process.pid}@${hostname()}@${randomUUID()}`;
@@ -100,15 +114,13 @@ async function removeLeftovers(incoming: string, now: number): Promise<void> {
 
 /** Opens, and creates where needed, an artifact folder. Throws ArtifactError `unwritable` or `disk-full`. */
 export async function createLocalArtifacts(folder: string): Promise<ArtifactStore> {
-  const incoming = join(folder, "incoming");
+  const { incoming, content: fileOf, removed } = artifactFiles(folder);
   try {
     await mkdir(incoming, { recursive: true });
     await removeLeftovers(incoming, Date.now());
   } catch (error) {
     throw writeError(error, folder);
   }
-  const fileOf = (sha256: string): string => join(folder, sha256.slice(0, 2), sha256.slice(2));
-
   async function write(bytes: Uint8Array, file: string): Promise<void> {
     const temporary = join(incoming, temporaryName());
     try {
@@ -131,9 +143,20 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
     }
   }
 
+  /** False where there is no such file. */
+  async function renew(file: string): Promise<boolean> {
+    const now = new Date();
+    return utimes(file, now, now).then(
+      () => true,
+      (error) => {
+        if (errorCode(error) === "ENOENT") return false;
+        throw writeError(error, folder);
+      },
+    );
+  }
+
   /** Content of the file, or null where it is missing. Throws ArtifactError `damaged`. */
-  async function read(sha256: string): Promise<Uint8Array | null> {
-    const file = fileOf(sha256);
+  async function read(sha256: string, file = fileOf(sha256)): Promise<Uint8Array | null> {
     const bytes = await readFile(file).catch((error) => {
       if (errorCode(error) === "ENOENT") return null;
       throw error;
@@ -145,21 +168,31 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
     );
   }
 
+  /** A damaged file is removed, so that the right content takes its place. */
+  async function isIntact(sha256: string): Promise<boolean> {
+    try {
+      return (await read(sha256)) !== null;
+    } catch (error) {
+      if (!(error instanceof ArtifactError)) throw error;
+      await rm(fileOf(sha256), { force: true });
+      return false;
+    }
+  }
+
   return {
     async put(bytes, kind) {
       const sha256 = sha256Of(bytes);
       const file = fileOf(sha256);
-      // A damaged file under this name is replaced by the right content.
-      const intact = await read(sha256).catch(async (error) => {
-        if (!(error instanceof ArtifactError)) throw error;
-        await rm(file, { force: true });
-        return null;
-      });
-      if (intact === null) await write(bytes, file);
+      // Renewed before it is read: what was there after that is not removed any more.
+      const intact = (await renew(file)) && (await isIntact(sha256));
+      if (!intact) await write(bytes, file);
       return { uri: artifactUri(sha256), sha256, bytes: bytes.byteLength, kind };
     },
     async get(ref) {
-      const bytes = await read(sha256Field(ref));
+      const sha256 = sha256Field(ref);
+      // Garbage collection may take the file out and put it back while it is looked for.
+      const bytes =
+        (await read(sha256)) ?? (await read(sha256, removed(sha256))) ?? (await read(sha256));
       if (bytes === null)
         throw new ArtifactError(
           "missing",
@@ -171,7 +204,8 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
       return SHA256.test(sha256) && (await stat(fileOf(sha256)).catch(() => null)) !== null;
     },
     async remove(ref) {
-      await rm(fileOf(sha256Field(ref)), { force: true });
+      const sha256 = sha256Field(ref);
+      for (const file of [fileOf(sha256), removed(sha256)]) await rm(file, { force: true });
     },
     path: (ref) => fileOf(sha256Field(ref)),
   };
