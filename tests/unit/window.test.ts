@@ -39,6 +39,26 @@ describe("mapWindow", () => {
   });
 });
 
+describe("mapWindow that is cut", () => {
+  it("returns the results of the first items, all of which have ended", async () => {
+    let ended = 0;
+    const results = await mapWindow(
+      [3, 0, 1, 0, 2, 0],
+      2,
+      async (delay, index) => {
+        await sleep(delay);
+        ended++;
+        return index;
+      },
+      () => ended >= 2,
+    );
+    expect(results).toEqual([0, 1, 2, 3, 4, 5].slice(0, ended));
+    expect(ended).toBeGreaterThanOrEqual(2);
+    // One more may be in flight.
+    expect(ended).toBeLessThanOrEqual(3);
+  });
+});
+
 describe("slidingWindow", () => {
   it("settles in index order, never runs more than its limit, and stops when told", async () => {
     await fc.assert(
@@ -74,6 +94,45 @@ describe("slidingWindow", () => {
           expect(started).toBeLessThanOrEqual(
             settled.length + limit - 1 + (started === settled.length ? 1 : 0),
           );
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  it("cut anywhere and taken up again settles what one window settles", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 15 }),
+        fc.integer({ min: 1, max: 4 }),
+        fc.integer({ min: 1, max: 15 }),
+        fc.integer({ min: 1, max: 5 }),
+        async (delays, limit, enough, perWindow) => {
+          const items = delays.entries();
+          const settled: number[] = [];
+          const ends: string[] = [];
+          do {
+            let started = 0;
+            ends.push(
+              await slidingWindow<[number, number], number>({
+                limit,
+                next: async () => items.next().value ?? null,
+                work: async ([index, delay]) => {
+                  started++;
+                  await sleep(delay);
+                  return index;
+                },
+                settle: (_, result) => {
+                  settled.push(result);
+                  return settled.length < enough;
+                },
+                cancel: () => {},
+                cut: () => started >= perWindow,
+              }),
+            );
+          } while (ends.at(-1) === "cut");
+          expect(settled).toEqual(delays.slice(0, enough).map((_, index) => index));
+          expect(ends.at(-1)).toBe(delays.length >= enough ? "enough" : "exhausted");
         },
       ),
       { numRuns: 30 },
