@@ -6,9 +6,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { progressLine } from "../apps/cli/progress.ts";
+import { evaluate } from "../apps/control/evaluate.ts";
 import {
   codeVersion,
-  evaluate,
   loadExperiment,
   outcome,
   type Session,

@@ -1,9 +1,7 @@
 /** Progress of one experiment as server-sent events: what happened, each with an id to go on from, and snapshots between. */
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readProgress } from "../../services/store/index.ts";
-import type { Session } from "../control/index.ts";
-import { eventId, eventsAfter } from "../control/pages.ts";
+import { eventId, eventsAfter, experimentProgress, type Session } from "../control/index.ts";
 
 const POLL_MS = 1000;
 /** Proxies close what is silent. */
@@ -26,7 +24,7 @@ export async function writeEvents(
   let last = from;
   let shown = "";
   for (let poll = 0; !signal.aborted; poll++) {
-    const progress = await readProgress(session.db, name);
+    const found = await experimentProgress(session, name);
     for (;;) {
       const events = await eventsAfter(session, name, last);
       for (const event of events) {
@@ -36,10 +34,11 @@ export async function writeEvents(
       }
       if (events.length === 0) break;
     }
-    if (progress === null) return;
+    if (found === null) return;
+    const { progress, hold } = found;
     const { elapsedSeconds: _, phaseSeconds: __, ...facts } = progress;
-    const text = JSON.stringify(facts);
-    if (text !== shown) response.write(frame("progress", progress));
+    const text = JSON.stringify({ ...facts, hold });
+    if (text !== shown) response.write(frame("progress", { ...progress, hold }));
     else if (poll % HEARTBEAT_POLLS === 0) response.write(": still there\n\n");
     shown = text;
     if (progress.status !== "running") {

@@ -51,7 +51,7 @@ const STATUS: Readonly<Record<string, number>> = {
   "ReplayError.running": 409,
   "ReplayError.settings": 422,
   "ScheduleError.missing": 404,
-  "ScheduleError.exists": 409,
+  "ScheduleError.conflict": 409,
   "ScheduleError.*": 422,
 };
 

@@ -1,6 +1,15 @@
 /** Shapes of requests and answers, as the validator checks them and the OpenAPI document shows them. */
 import { z } from "zod";
-import { PAGE_LIMIT } from "../control/pages.ts";
+import {
+  COUNT_LIMIT,
+  FILTER_WORD,
+  FILTERS,
+  type Filter,
+  type FilterValues,
+  OVERLAPS,
+  PAGE_LIMIT,
+  SAMPLES_LIMIT,
+} from "../control/index.ts";
 
 /** Query parameters are text: digits alone, so that neither "" nor "1e3" is a number. */
 export function whole(min: number, max: number) {
@@ -12,12 +21,6 @@ export function whole(min: number, max: number) {
     .pipe(z.number().min(min).max(max));
 }
 
-const word = (description: string) =>
-  z
-    .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9@._-]{0,199}$/)
-    .describe(description);
-
 export const experimentName = z
   .string()
   .regex(
@@ -25,6 +28,8 @@ export const experimentName = z
     "expected at most 100 letters, digits, dots, hyphens and underscores, the first a letter or digit",
   );
 export const byName = z.strictObject({ name: experimentName });
+
+const word = z.string().regex(FILTER_WORD);
 
 const paging = {
   cursor: z
@@ -34,40 +39,27 @@ const paging = {
     .optional(),
   limit: whole(1, PAGE_LIMIT).optional(),
 };
-const count = whole(0, 999_999_999).optional();
-const filter = (description: string) => word(description).optional();
+type Paging = { readonly cursor?: string | undefined; readonly limit?: number | undefined };
+
+/** The parameters of a list with these filters. */
+function queryOf<Filters extends Readonly<Record<string, Filter>>>(
+  filters: Filters,
+): z.ZodType<FilterValues<Filters> & Paging> {
+  const shape = Object.entries(filters).map(([name, { kind, description }]) => {
+    const value = kind === "count" ? whole(0, COUNT_LIMIT) : word;
+    return [name, value.optional().describe(description)];
+  });
+  return z.strictObject({ ...Object.fromEntries(shape), ...paging }) as never;
+}
 
 export const queries = {
-  experiments: z.strictObject({ status: filter("running, done, failed, stopped"), ...paging }),
-  iterations: z.strictObject({ status: filter("Status of the try."), ...paging }),
-  tasks: z.strictObject({
-    experiment: experimentName.optional(),
-    iteration: count,
-    environment: filter("Name or key of the environment."),
-    type: filter("bug or feature"),
-    generator: filter("mutation or removal"),
-    ...paging,
-  }),
-  rollouts: z.strictObject({
-    experiment: experimentName.optional(),
-    iteration: count,
-    try: count,
-    phase: filter("probe, climb, evaluation"),
-    policy: filter("Id of the policy that was sampled."),
-    task: filter("Id of the task."),
-    outcome: filter("passed, failed, …"),
-    environment: filter("Name or key of the environment."),
-    ...paging,
-  }),
-  policies: z.strictObject({ kind: filter("nano"), parent: filter("Id of the parent."), ...paging }),
-  evaluations: z.strictObject({
-    experiment: experimentName.optional(),
-    iteration: count,
-    policy: filter("Id of the policy."),
-    set: filter("Name of the task set."),
-    mode: filter("sampled, greedy, …"),
-    ...paging,
-  }),
+  experiments: queryOf(FILTERS.experiments),
+  iterations: queryOf(FILTERS.iterations),
+  tasks: queryOf(FILTERS.tasks),
+  rollouts: queryOf(FILTERS.rollouts),
+  policies: queryOf(FILTERS.policies),
+  evaluations: queryOf(FILTERS.evaluations),
+  schedules: queryOf({}),
 };
 
 export const postHeaders = z.looseObject({
@@ -77,16 +69,6 @@ export const postHeaders = z.looseObject({
     .describe("New for each request; the same again gives the same answer."),
 });
 
-export const startBody = z.strictObject({
-  experiment: z
-    .union([z.string().min(1), z.record(z.string(), z.unknown())])
-    .describe(
-      "Name of a bundled experiment, the YAML text of an experiment file, or its settings as an object.",
-    ),
-  name: experimentName.optional().describe("Needed unless the experiment is a bundled one."),
-  seed: z.int().min(0).optional(),
-  set: z.array(z.string()).max(100).optional().describe("Overrides, each path=value."),
-});
 export const pauseBody = z.strictObject({
   reason: z
     .string()
@@ -99,6 +81,75 @@ export const amendBody = z.strictObject({
   path: z.string().max(200),
   value: z.union([z.number(), z.boolean()]),
 });
+
+const experiment = z
+  .union([z.string().min(1), z.record(z.string(), z.unknown())])
+  .describe(
+    "Name of a bundled experiment, the YAML text of an experiment file, or its settings as an object.",
+  );
+const settingsOf = {
+  experiment,
+  seed: z.int().min(0).optional(),
+  set: z.array(z.string()).max(100).optional().describe("Overrides, each path=value."),
+};
+export const startBody = z.strictObject({
+  ...settingsOf,
+  name: experimentName.optional().describe("Needed unless the experiment is a bundled one."),
+});
+
+const policyOrLatest = word.describe("Id of the policy, or latest: the last that the experiment chose.");
+export const evaluationBody = z.strictObject({
+  experiment: experimentName,
+  policy: policyOrLatest,
+  set: word.describe("Name of the task set, as the experiment's settings call it."),
+  samples: z.int().min(1).max(SAMPLES_LIMIT).optional().describe("Per task; the set's own by default."),
+  temperature: z.number().min(0).max(1e6).optional().describe("The experiment's own by default."),
+  greedy: z.boolean().optional().describe("Greedy decoding, one sample per task."),
+  cold: z.boolean().optional().describe("Grade every rollout in a new process."),
+});
+export const evaluationParams = z.strictObject({ name: experimentName, policy: word, set: word, mode: word });
+
+export const scheduleName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/,
+    "expected at most 80 letters, digits, dots, hyphens and underscores, the first a letter or digit",
+  );
+const text = z.string().min(1).max(500);
+export const scheduleBody = z.strictObject({
+  name: scheduleName.describe("Its runs are called <name>-<time>."),
+  cron: text.optional().describe("Five to seven fields; either this or every."),
+  every: text.optional().describe("A duration, as in 90s, 15m, 6h, 7d."),
+  timeZone: text.optional().describe("IANA zone of cron; UTC by default."),
+  overlap: z.enum(Object.keys(OVERLAPS) as [string, ...string[]]).optional(),
+  catchUp: text.optional().describe("How late a missed time may still fire; 1h by default."),
+  jitter: text.optional().describe("Puts each time off by a random part of this."),
+  until: text.optional().describe("Ends the schedule once it holds, as in pass@1(heldout) >= 0.7."),
+  work: z.discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("run"), ...settingsOf }),
+    z.strictObject({
+      kind: z.literal("evaluate"),
+      experiment: experimentName,
+      policy: policyOrLatest,
+      set: word,
+    }),
+  ]),
+});
+export const scheduleAnswer = z.looseObject({
+  name: z.string(),
+  paused: z.boolean(),
+  when: z.string(),
+  what: z.string(),
+  next: z.array(z.string()),
+});
+
+/** `<experiment>/<iteration>/<try>`. */
+export const tryKey = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\/[1-9][0-9]{0,8}\/[1-9][0-9]{0,8}$/,
+    "expected <experiment>/<iteration>/<try>, as in quickstart-1/2/1",
+  );
 
 const problemShape = z.looseObject({
   type: z.string(),

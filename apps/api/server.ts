@@ -13,8 +13,10 @@ import {
 import type { Session } from "../control/index.ts";
 import { Methods } from "./methods.ts";
 import { type Problem, problem, problemOf, retryAfter } from "./problems.ts";
+import { evaluationRoutes } from "./routes/evaluations.ts";
 import { experimentRoutes } from "./routes/experiments.ts";
 import { recordRoutes } from "./routes/records.ts";
+import { scheduleRoutes } from "./routes/schedules.ts";
 import { steeringRoutes } from "./routes/steering.ts";
 import { foreign, refusal, type Token } from "./tokens.ts";
 import type { Api } from "./types.ts";
@@ -131,6 +133,8 @@ export async function createApi(
   experimentRoutes(api, context);
   steeringRoutes(api, context);
   recordRoutes(api, context);
+  evaluationRoutes(api, context);
+  scheduleRoutes(api, context);
   api.get(
     "/openapi.json",
     { config: { public: true }, schema: { hide: true } },

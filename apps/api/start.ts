@@ -1,11 +1,10 @@
-/** What `POST /v1/experiments` starts: a bundled experiment by name, or settings that came with the request. Files are never read by path. */
+/** Settings that a request names or brings: a bundled experiment by name, or settings that came with the request. Files are never read by path. */
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { applyOverrides, parseExperimentFile, SettingsError } from "../../core/schemas/index.ts";
 import { checkEnvironments, checkPolicy, loadExperiment } from "../control/index.ts";
 
-export interface StartRequest {
+export interface SettingsRequest {
   readonly experiment: string | Readonly<Record<string, unknown>>;
-  readonly name?: string | undefined;
   readonly seed?: number | undefined;
   readonly set?: readonly string[] | undefined;
 }
@@ -20,7 +19,7 @@ function refused(field: string, found: string | null, expected: string): Setting
   return new SettingsError(kind, { file: SOURCE, field, line: null, found, expected });
 }
 
-function given({ experiment, seed, set = [] }: StartRequest): ExperimentSettings {
+function given({ experiment, seed, set = [] }: SettingsRequest): ExperimentSettings {
   try {
     const text = typeof experiment === "string" ? experiment : JSON.stringify(experiment);
     const seeded = seed === undefined ? set : [...set, `seed=${seed}`];
@@ -32,25 +31,35 @@ function given({ experiment, seed, set = [] }: StartRequest): ExperimentSettings
   }
 }
 
-/** Checked as a command line would check it. Throws SettingsError. */
-export async function readStart(
-  request: StartRequest,
-): Promise<{ readonly name: string; readonly settings: ExperimentSettings }> {
+interface GivenSettings {
+  readonly settings: ExperimentSettings;
+  /** What it is called in messages. */
+  readonly source: string;
+  /** Of a bundled experiment. */
+  readonly defaultName: string | undefined;
+}
+
+/** Without the checks that `checkEnvironments` and `checkPolicy` make. Throws SettingsError. */
+export async function readSettings(request: SettingsRequest): Promise<GivenSettings> {
   const { experiment, seed, set = [] } = request;
   const bundled = typeof experiment === "string" && BUNDLED.test(experiment);
   const loaded = bundled
     ? await loadExperiment(experiment, { set, ...(seed === undefined ? {} : { seed }) })
     : { settings: given(request), defaultName: undefined };
-  const { settings } = loaded;
-  const name = request.name ?? loaded.defaultName;
-  if (name === undefined) throw refused("name", null, "a name, since the settings have none");
+  const { apiKeyEnv } = loaded.settings.policy;
   // Whoever may start experiments must not have this process send its secrets somewhere.
-  if (settings.policy.apiKeyEnv !== null && !settings.policy.apiKeyEnv.startsWith("POLICY_"))
-    throw refused(
-      "policy.apiKeyEnv",
-      settings.policy.apiKeyEnv,
-      "over HTTP, a name that begins with POLICY_",
-    );
+  if (apiKeyEnv !== null && !apiKeyEnv.startsWith("POLICY_"))
+    throw refused("policy.apiKeyEnv", apiKeyEnv, "over HTTP, a name that begins with POLICY_");
+  return { ...loaded, source: bundled ? experiment : SOURCE };
+}
+
+/** Checked as a command line would check it. Throws SettingsError. */
+export async function readStart(
+  request: SettingsRequest & { readonly name?: string | undefined },
+): Promise<{ readonly name: string; readonly settings: ExperimentSettings }> {
+  const { settings, defaultName } = await readSettings(request);
+  const name = request.name ?? defaultName;
+  if (name === undefined) throw refused("name", null, "a name, since the settings have none");
   await checkEnvironments(settings, SOURCE);
   await checkPolicy(settings, SOURCE);
   return { name, settings };

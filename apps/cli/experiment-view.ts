@@ -1,9 +1,9 @@
 /** The result of an experiment as people and programs see it. */
 import { VALIDATION_SET } from "../../core/experiment.ts";
 import { stackStatus } from "../../infra/stack/index.ts";
-import { type ExperimentSummary, showExperiment } from "../../services/store/index.ts";
+import type { ExperimentSummary } from "../../services/store/index.ts";
 import { experimentId } from "../../workflows/ids.ts";
-import type { Session } from "../control/index.ts";
+import { type Session, showExperiment } from "../control/index.ts";
 import { formatPercent, formatSeconds, formatTable, writeJson, writeLine } from "./output.ts";
 
 /** `53.1 % [45.0 %, 61.2 %]`. */
@@ -44,7 +44,7 @@ export function evaluationTable(summary: ExperimentSummary): string {
 }
 
 export async function writeExperiment(session: Session, name: string, json: boolean): Promise<void> {
-  const summary = await showExperiment(session.db, name);
+  const summary = await showExperiment(session, name);
   if (json) return writeJson(summary);
   writeLine(
     `experiment ${name} · seed ${summary.seed} · ${summary.status}${summary.error === null ? "" : `: ${summary.error}`}`,

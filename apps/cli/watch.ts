@@ -1,8 +1,13 @@
 /** Follows an experiment until it ends, on a terminal or as plain lines. Leaving it stops nothing. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ExperimentSettings } from "../../core/experiment.ts";
-import { getExperiment, type Progress, readHold, readProgress } from "../../services/store/index.ts";
-import { isRunning, outcome, type Session } from "../control/index.ts";
+import type { Progress } from "../../services/store/index.ts";
+import {
+  experimentProgress,
+  experimentSettings,
+  isRunning,
+  outcome,
+  type Session,
+} from "../control/index.ts";
 import { exitCodes } from "./errors.ts";
 import { writeExperiment } from "./experiment-view.ts";
 import { formatPercent, ProgressLine } from "./output.ts";
@@ -21,7 +26,7 @@ const PATIENCE_MS = 120_000;
 
 /** Shows progress until the experiment ends, then its result. Returns the exit code. */
 export async function follow(session: Session, name: string, json: boolean): Promise<number> {
-  const { settings } = await getExperiment(session.db, name);
+  const settings = await experimentSettings(session, name);
   const view = new ProgressLine();
   process.once("SIGINT", () => {
     view.clear();
@@ -35,25 +40,23 @@ export async function follow(session: Session, name: string, json: boolean): Pro
   let lastSeen = Date.now();
   for (let poll = 0; ; poll++) {
     try {
-      const progress = await readProgress(session.db, name);
-      if (progress !== null && !json) {
+      const found = await experimentProgress(session, name);
+      if (found !== null && !json) {
+        const { progress, hold } = found;
         const evaluations = progress.evaluations.filter(
           ({ mode }) => mode === "sampled" || mode === "greedy",
         );
         for (const evaluation of evaluations.slice(evaluated)) view.note(evaluationLine(evaluation));
         evaluated = evaluations.length;
-        const hold = (await readHold(session.db, name))?.hold ?? null;
-        const line =
-          hold === null
-            ? progressLine(progress, settings as ExperimentSettings)
-            : holdLine(hold.reason, name);
+        const line = hold === null ? progressLine(progress, settings) : holdLine(hold.reason, name);
         view.draw([line]);
         const phase = hold === null ? `${progress.iteration} ${progress.phase}` : line;
         if (!view.live && (phase !== shown || poll % PLAIN_EVERY === 0)) view.note(line);
         shown = phase;
       }
       const over =
-        progress?.status !== "running" || (poll % DESCRIBE_EVERY === 0 && !(await isRunning(session, name)));
+        found?.progress.status !== "running" ||
+        (poll % DESCRIBE_EVERY === 0 && !(await isRunning(session, name)));
       lastSeen = Date.now();
       if (over) break;
     } catch (error) {

@@ -6,10 +6,17 @@ import { ApplicationFailure } from "@temporalio/common";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { applyOverrides, parseExperimentFile, SettingsError } from "../../core/schemas/index.ts";
 import { packageRoot } from "../../infra/stack/paths.ts";
-import { createExperiment, type Db, getExperiment, setStatus } from "../../services/store/index.ts";
+import {
+  createExperiment,
+  type Db,
+  getExperiment,
+  setStatus,
+  steeringOnRecord,
+} from "../../services/store/index.ts";
 import { experimentId } from "../../workflows/ids.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import type { runExperiment } from "../../workflows/runExperiment.ts";
+import type { SteeringState } from "../../workflows/steering.ts";
 
 /** Experiments that ship with the project, by the name they are run with. */
 const BUNDLED = new Set(["quickstart", "evidence", "frognano"]);
@@ -45,6 +52,11 @@ export type StartResult =
   /** `resumed`: it had failed or was stopped, and runs again over everything it had on record. */
   "started" | "joined" | "resumed" | "finished";
 
+/** What a new run of an experiment takes over from the runs before it. */
+export async function steeringSoFar(db: Db, name: string): Promise<SteeringState> {
+  return { ...(await steeringOnRecord(db, name)), stopping: false };
+}
+
 /** Creates or joins the experiment of that name. Throws StoreError `conflict` when the name is used with other settings. */
 export async function startExperiment(
   context: { readonly db: Db; readonly client: Client; readonly codeVersion: string },
@@ -63,7 +75,7 @@ export async function startExperiment(
     await context.client.workflow.start<typeof runExperiment>("runExperiment", {
       workflowId: experimentId(name),
       taskQueue: QUEUES.orchestrate,
-      args: [{ name, settings }],
+      args: [{ name, settings, ...(joined ? { steering: await steeringSoFar(context.db, name) } : {}) }],
       workflowIdReusePolicy: "ALLOW_DUPLICATE",
       workflowIdConflictPolicy: "FAIL",
       staticSummary: `${settings.iterations} iterations of ${settings.climb.updates} updates, seed ${settings.seed}`,
@@ -75,9 +87,17 @@ export async function startExperiment(
   return joined ? "resumed" : "started";
 }
 
-/** Whether Temporal still runs it. */
-export async function isRunning({ client }: { readonly client: Client }, name: string): Promise<boolean> {
-  const { status } = await client.workflow.getHandle(experimentId(name)).describe();
+/** Whether Temporal still runs an experiment. */
+export function isRunning(context: { readonly client: Client }, name: string): Promise<boolean> {
+  return workflowRuns(context, experimentId(name));
+}
+
+/** Throws Temporal's WorkflowNotFoundError for a workflow it does not know. */
+export async function workflowRuns(
+  { client }: { readonly client: Client },
+  workflowId: string,
+): Promise<boolean> {
+  const { status } = await client.workflow.getHandle(workflowId).describe();
   return status.name === "RUNNING" || status.name === "CONTINUED_AS_NEW";
 }
 
@@ -100,14 +120,20 @@ export async function outcome(
     if (!(error instanceof WorkflowFailedError)) throw error;
     const { result } = await getExperiment(context.db, name);
     const recorded = (result as { error?: string } | null)?.error;
-    let cause: unknown = error.cause;
-    while (cause instanceof Error && cause.cause instanceof Error) {
-      if (cause instanceof ApplicationFailure && cause.type === "BadInput") break;
-      cause = cause.cause;
-    }
-    return {
-      reason: recorded ?? (cause instanceof Error ? cause.message : error.message),
-      badInput: cause instanceof ApplicationFailure && cause.type === "BadInput",
-    };
+    const failure = failureOf(error);
+    return { ...failure, reason: recorded ?? failure.reason };
   }
+}
+
+/** The cause at the root of a workflow's failure, or the first that says the input was bad. */
+export function failureOf(error: WorkflowFailedError): Failure {
+  let cause: unknown = error.cause;
+  while (cause instanceof Error && cause.cause instanceof Error) {
+    if (cause instanceof ApplicationFailure && cause.type === "BadInput") break;
+    cause = cause.cause;
+  }
+  return {
+    reason: cause instanceof Error ? cause.message : error.message,
+    badInput: cause instanceof ApplicationFailure && cause.type === "BadInput",
+  };
 }

@@ -1,8 +1,16 @@
 /** The one module every face calls. */
 
 export { checkEnvironments, checkPolicy, codeVersion } from "./checks.ts";
+export { PageError, type PageErrorKind } from "./cursors.ts";
 export { diffTries, type Part, type TryDiff } from "./diff.ts";
-export { type EvaluationRequest, evaluate } from "./evaluate.ts";
+export {
+  type EvaluationChoices,
+  type EvaluationId,
+  type EvaluationState,
+  evaluationState,
+  SAMPLES_LIMIT,
+  startEvaluation,
+} from "./evaluate.ts";
 export {
   isRunning,
   type LoadedExperiment,
@@ -11,6 +19,38 @@ export {
   type StartResult,
   startExperiment,
 } from "./experiments.ts";
+export {
+  COUNT_LIMIT,
+  FILTER_WORD,
+  FILTERS,
+  type Filter,
+  type FilterValues,
+  PAGE_DEFAULT,
+  PAGE_LIMIT,
+  readCount,
+  readFilter,
+} from "./filters.ts";
+export {
+  evaluationsPage,
+  eventId,
+  eventsAfter,
+  experimentsPage,
+  iterationsPage,
+  type ListPage,
+  type ListRequest,
+  policiesPage,
+  rolloutsPage,
+  tasksPage,
+} from "./pages.ts";
+export {
+  experimentProgress,
+  experimentSettings,
+  exportPolicy,
+  showExperiment,
+  showPolicy,
+  showRollout,
+  showTask,
+} from "./records.ts";
 export {
   type PlannedPieces,
   planReplay,
@@ -23,7 +63,6 @@ export {
 export {
   createSchedule,
   deleteSchedule,
-  listSchedules,
   type NewSchedule,
   OVERLAPS,
   pauseSchedule,
@@ -32,6 +71,7 @@ export {
   ScheduleError,
   type ScheduleErrorKind,
   type ScheduleView,
+  schedulesPage,
   showSchedule,
   triggerSchedule,
 } from "./schedules.ts";

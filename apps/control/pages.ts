@@ -1,6 +1,4 @@
-/** Lists of the record page by page. A cursor is opaque: it holds the last key, bound to the list and the filters it was given for. */
-import { createHash } from "node:crypto";
-import { canonicalJson } from "../../core/canonical.ts";
+/** Lists of the record page by page. */
 import { type Db, getExperiment } from "../../services/store/index.ts";
 import {
   type EvaluationFilters,
@@ -20,51 +18,14 @@ import {
   type RolloutFilters,
   type TaskFilters,
 } from "../../services/store/pages.ts";
-
-export const PAGE_LIMIT = 200;
-
-/** `cursor`: not one of this list with these filters; `limit`: out of range. */
-export type PageErrorKind = "cursor" | "limit";
-
-export class PageError extends Error {
-  readonly kind: PageErrorKind;
-  readonly field: string;
-  constructor(kind: PageErrorKind, message: string, field: string = kind) {
-    super(message);
-    this.name = "PageError";
-    this.kind = kind;
-    this.field = field;
-  }
-}
-
-const BINDING_BYTES = 9;
-
-function binding(list: string, filters: object, key: string): Buffer {
-  const text = `${list}\n${canonicalJson(filters)}\n${key}`;
-  return createHash("sha256").update(text).digest().subarray(0, BINDING_BYTES);
-}
-
-export function encodeCursor(list: string, filters: object, key: string): string {
-  return Buffer.concat([binding(list, filters, key), Buffer.from(key)]).toString("base64url");
-}
-
-/** The key a cursor stands for. Throws PageError `cursor` for anything `encodeCursor` did not make of the same list and filters. */
-export function decodeCursor(list: string, filters: object, cursor: string): string {
-  const bytes = Buffer.from(cursor, "base64url");
-  const key = bytes.subarray(BINDING_BYTES).toString();
-  if (key === "" || encodeCursor(list, filters, key) !== cursor)
-    throw new PageError(
-      "cursor",
-      "cursor: expected the `next` of a page of the same list with the same filters",
-    );
-  return key;
-}
+import { decodeCursor, encodeCursor, PageError } from "./cursors.ts";
+import { PAGE_DEFAULT, PAGE_LIMIT } from "./filters.ts";
 
 export interface ListRequest<Filters> {
   readonly filters: Filters;
   readonly cursor?: string | undefined;
-  /** 1 to `PAGE_LIMIT`. */
-  readonly limit: number;
+  /** 1 to `PAGE_LIMIT`; `PAGE_DEFAULT` where it is absent. */
+  readonly limit?: number | undefined;
 }
 
 export interface ListPage<Item> {
@@ -73,12 +34,13 @@ export interface ListPage<Item> {
   readonly next: string | null;
 }
 
-async function list<Filters extends object, Item>(
+/** One page of a list that `read` knows. Throws PageError `cursor` or `limit`. */
+export async function list<Filters extends object, Item>(
   name: string,
   request: ListRequest<Filters>,
   read: (query: PageQuery<Filters>) => Promise<Page<Item>>,
 ): Promise<ListPage<Item>> {
-  const { filters, cursor, limit } = request;
+  const { filters, cursor, limit = PAGE_DEFAULT } = request;
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > PAGE_LIMIT)
     throw new PageError("limit", `limit: expected a whole number from 1 to ${PAGE_LIMIT}`);
   const after = cursor === undefined ? null : decodeCursor(name, filters, cursor);
@@ -107,16 +69,20 @@ export async function iterationsPage({ db }: Context, request: ListRequest<Itera
   return list("iterations", request, (query) => pageIterations(db, query));
 }
 
-/** The position behind an event, as `Last-Event-ID` brings it back. */
+/** The position behind an event: what a client brings back to go on after it. */
 export const eventId = (experiment: string, event: EventItem): string =>
   encodeCursor("events", { experiment }, event.at);
 
-/** Events after an id, oldest first, at most `PAGE_LIMIT`. Throws PageError `cursor` for an id of another experiment. */
+/**
+ * Events after an id, oldest first, at most `PAGE_LIMIT`. Throws StoreError `missing` for an unknown experiment, PageError `cursor` for an
+ * id of another one.
+ */
 export async function eventsAfter(
   { db }: Context,
   experiment: string,
   id: string | null,
 ): Promise<readonly EventItem[]> {
+  await getExperiment(db, experiment);
   const filters = { experiment };
   const after = id === null ? null : decodeCursor("events", filters, id);
   const { items } = await pageEvents(db, { filters, after, limit: PAGE_LIMIT });

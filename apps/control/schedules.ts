@@ -18,16 +18,24 @@ import { type Db, getExperiment, planEvaluation } from "../../services/store/ind
 import { QUEUES } from "../../workflows/queues.ts";
 import type { ScheduledRunInput, scheduledRun } from "../../workflows/scheduledRun.ts";
 import { checkEnvironments, checkPolicy } from "./checks.ts";
+import { type ListPage, type ListRequest, list } from "./pages.ts";
 
 /** `input`: an option is not what it should be; `missing`: no such schedule; `conflict`: the name is taken. */
 export type ScheduleErrorKind = "input" | "missing" | "conflict";
 
 export class ScheduleError extends Error {
   readonly kind: ScheduleErrorKind;
-  constructor(kind: ScheduleErrorKind, message: string, options?: ErrorOptions) {
+  /** Which part of `NewSchedule` is at fault; null where none is. */
+  readonly field: string | null;
+  constructor(
+    kind: ScheduleErrorKind,
+    message: string,
+    { field = null, ...options }: ErrorOptions & { readonly field?: string | null } = {},
+  ) {
     super(message, options);
     this.name = "ScheduleError";
     this.kind = kind;
+    this.field = field;
   }
 }
 
@@ -113,7 +121,7 @@ export async function createSchedule(session: ScheduleContext, wanted: NewSchedu
   const spec = specOf(wanted);
   const overlap = wanted.overlap ?? "skip";
   if (!Object.hasOwn(OVERLAPS, overlap)) throw invalid("overlap", overlap, Object.keys(OVERLAPS).join(", "));
-  const catchUp = duration("catch-up", wanted.catchUp ?? CATCH_UP, LEAST_CATCH_UP_MS);
+  const catchUp = duration("catchUp", wanted.catchUp ?? CATCH_UP, LEAST_CATCH_UP_MS);
   await checkWork(session, work);
   const until = await checkUntil(session, wanted);
   const input: ScheduledRunInput = {
@@ -146,11 +154,13 @@ export async function createSchedule(session: ScheduleContext, wanted: NewSchedu
         throw new ScheduleError(
           "conflict",
           `schedule "${name}" exists already (tadpole schedule show ${name})`,
+          { field: "name" },
         );
       const details = serverSays(error);
       if (details !== null)
         throw new ScheduleError("input", `schedule "${name}": ${whenOf(wanted)}: ${details}`, {
           cause: error,
+          field: wanted.cron === undefined ? "every" : "cron",
         });
       throw error;
     });
@@ -163,21 +173,27 @@ export async function createSchedule(session: ScheduleContext, wanted: NewSchedu
   throw invalid("cron", whenOf(wanted), "times that come: this one never fires");
 }
 
-/** Schedules of this project, by name. */
-export async function listSchedules(session: ScheduleContext): Promise<ScheduleView[]> {
-  const names: string[] = [];
-  for await (const { scheduleId, action } of session.client.schedule.list())
-    if (action?.workflowType === WORKFLOW) names.push(scheduleId);
-  const views: ScheduleView[] = [];
-  for (const name of names.sort()) {
-    // One that was deleted since the list was made is left out.
-    const view = await showSchedule(session, name).catch((error: unknown) => {
-      if (error instanceof ScheduleError) return null;
-      throw error;
-    });
-    if (view !== null) views.push(view);
-  }
-  return views;
+/** Schedules of this project, by name, page by page. Throws PageError. */
+export function schedulesPage(
+  session: ScheduleContext,
+  request: ListRequest<Record<never, never>>,
+): Promise<ListPage<ScheduleView>> {
+  return list("schedules", request, async ({ after, limit }) => {
+    const names: string[] = [];
+    for await (const { scheduleId, action } of session.client.schedule.list())
+      if (action?.workflowType === WORKFLOW && (after === null || scheduleId > after)) names.push(scheduleId);
+    names.sort();
+    const items: ScheduleView[] = [];
+    for (const name of names.slice(0, limit)) {
+      // One that was deleted since the list was made is left out.
+      const view = await showSchedule(session, name).catch((error: unknown) => {
+        if (error instanceof ScheduleError) return null;
+        throw error;
+      });
+      if (view !== null) items.push(view);
+    }
+    return { items, next: names.length > limit ? names[limit - 1]! : null };
+  });
 }
 
 /** Throws ScheduleError `missing`. */
@@ -268,9 +284,11 @@ function whenOf({ cron, every, timeZone }: NewSchedule): string {
 
 function specOf({ cron, every, timeZone, jitter }: NewSchedule): ScheduleSpec {
   if ((cron === undefined) === (every === undefined))
-    throw new ScheduleError("input", "expected exactly one of --cron EXPRESSION and --every DURATION");
+    throw new ScheduleError("input", "expected exactly one of cron EXPRESSION and every DURATION", {
+      field: "cron",
+    });
   if (timeZone !== undefined && every !== undefined)
-    throw invalid("time-zone", timeZone, "a zone with --cron alone: --every counts from 1970 in UTC");
+    throw invalid("timeZone", timeZone, "a zone with cron alone: every counts from 1970 in UTC");
   const zone = timeZone === undefined ? {} : { timezone: checkZone(timeZone) };
   const spread = jitter === undefined ? {} : { jitter: duration("jitter", jitter, 0) };
   if (every !== undefined) return { intervals: [{ every: duration("every", every, 1000) }], ...spread };
@@ -281,23 +299,22 @@ function specOf({ cron, every, timeZone, jitter }: NewSchedule): ScheduleSpec {
 
 function checkZone(zone: string): string {
   if (zone === "UTC" || Intl.supportedValuesOf("timeZone").includes(zone)) return zone;
-  throw invalid("time-zone", zone, "an IANA name, as in Europe/Berlin");
+  throw invalid("timeZone", zone, "an IANA name, as in Europe/Berlin");
 }
 
-function duration(option: string, text: string, least: number): number {
+function duration(field: string, text: string, least: number): number {
   const value = parseDuration(text);
   if (value === null || value < least)
     throw invalid(
-      option,
+      field,
       text,
       `a duration of at least ${formatDuration(least)}, as in 90s, 15m, 6h, 7d, 1h30m`,
     );
   return value;
 }
 
-function invalid(option: string, found: string, expected: string): ScheduleError {
-  const name = option === "name" ? "name" : `--${option}`;
-  return new ScheduleError("input", `${name} ${JSON.stringify(found)}: expected ${expected}`);
+function invalid(field: string, found: string, expected: string): ScheduleError {
+  return new ScheduleError("input", `${field} ${JSON.stringify(found)}: expected ${expected}`, { field });
 }
 
 async function checkWork({ db }: ScheduleContext, work: ScheduledWork): Promise<void> {

@@ -24,7 +24,13 @@ import {
   type PauseRequest,
   type Request,
 } from "../../core/steering.ts";
-import { type Db, type ExperimentRow, getExperiment, showExperiment } from "../../services/store/index.ts";
+import {
+  type Db,
+  type ExperimentRow,
+  getExperiment,
+  releaseExperiment,
+  showExperiment,
+} from "../../services/store/index.ts";
 import { experimentId } from "../../workflows/ids.ts";
 import {
   amendUpdate,
@@ -79,12 +85,20 @@ export function pauseExperiment(
  * Ends the hold, whatever its reason. Throws StoreError `missing` for an unknown experiment, SteeringError `ended`, `refused` or
  * `unreachable`.
  */
-export function resumeExperiment(
+export async function resumeExperiment(
   session: SteeringContext,
   name: string,
   request: Request,
 ): Promise<ExperimentSteering> {
-  return update(session, name, resumeUpdate, request);
+  try {
+    return await update(session, name, resumeUpdate, request);
+  } catch (error) {
+    if (!(error instanceof SteeringError) || error.kind !== "ended") throw error;
+    // An evaluation of an experiment that has ended may be held too, and nobody but the record can let it go on.
+    const ended = await releaseExperiment(session.db, { experiment: name, request: request.request });
+    if (ended === null) throw error;
+    return endedState(session.db, await getExperiment(session.db, name));
+  }
 }
 
 /** Ends the phase early, selects the best checkpoint so far and finishes as `stopped`. Throws as `resumeExperiment` does. */

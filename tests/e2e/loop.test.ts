@@ -48,7 +48,7 @@ describe("the loop", { timeout: 900_000 }, () => {
     expect(trained.pool.admitted).toBe(2);
     expect(first.rollouts).toBeGreaterThanOrEqual(2 * 4 * 3);
     expect(trained.policy.sha256).not.toBe(start.policy.sha256);
-    const policies = await undisturbed.json("policy", "list");
+    const { items: policies } = await undisturbed.json("policy", "list");
     expect(policies.map((policy: { id: string }) => policy.id)).toEqual(
       expect.arrayContaining([start.policy.id, trained.policy.id]),
     );

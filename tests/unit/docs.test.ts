@@ -110,7 +110,7 @@ describe("commands", () => {
   it("that have subcommands are named with one that exists", () => {
     const wrong = commandsOf(read("README.md")).filter((words) => {
       const [command = "", second] = words.split(/ +/);
-      const subcommands = [...(sourceOf(command) ?? "").matchAll(/\.command\("([a-z]+)"\)/g)]
+      const subcommands = [...(sourceOf(command) ?? "").matchAll(/(?:\.command\(|\bname: )"([a-z]+)"/g)]
         .map((match) => match[1]!)
         .filter((name) => name !== command);
       return subcommands.length > 0 && !subcommands.includes(second ?? "");

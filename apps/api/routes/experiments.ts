@@ -1,8 +1,16 @@
 /** Experiments: start, list, inspect, follow. */
 import { z } from "zod";
-import { showExperiment } from "../../../services/store/index.ts";
-import { codeVersion, startExperiment, steeringState } from "../../control/index.ts";
-import { eventsAfter, experimentsPage, iterationsPage } from "../../control/pages.ts";
+import type { Scope } from "../../../core/scope.ts";
+import {
+  codeVersion,
+  diffTries,
+  eventsAfter,
+  experimentsPage,
+  iterationsPage,
+  showExperiment,
+  startExperiment,
+  steeringState,
+} from "../../control/index.ts";
 import { writeEvents } from "../events.ts";
 import { once } from "../idempotency.ts";
 import { ApiError } from "../problems.ts";
@@ -17,6 +25,7 @@ import {
   record,
   startBody,
   steering,
+  tryKey,
 } from "../schemas.ts";
 import { readStart } from "../start.ts";
 import type { Api, ApiContext } from "../types.ts";
@@ -67,7 +76,7 @@ export function experimentRoutes(api: Api, context: ApiContext): void {
       querystring: queries.experiments,
       response: { 200: pageOf, ...problems() },
     },
-    handler: ({ query: { cursor, limit = 50, ...filters } }) =>
+    handler: ({ query: { cursor, limit, ...filters } }) =>
       experimentsPage(session, { filters, cursor, limit }) as never,
   });
   api.route({
@@ -79,7 +88,7 @@ export function experimentRoutes(api: Api, context: ApiContext): void {
       params: byName,
       response: { 200: json(record, "As tadpole show --json writes it."), ...problems(404) },
     },
-    handler: ({ params }) => showExperiment(session.db, params.name) as never,
+    handler: ({ params }) => showExperiment(session, params.name) as never,
   });
   api.route({
     method: "GET",
@@ -102,10 +111,29 @@ export function experimentRoutes(api: Api, context: ApiContext): void {
       querystring: queries.iterations,
       response: { 200: pageOf, ...problems(404) },
     },
-    handler: ({ params, query: { cursor, limit = 50, status } }) =>
+    handler: ({ params, query: { cursor, limit, status } }) =>
       iterationsPage(session, { filters: { experiment: params.name, status }, cursor, limit }) as never,
   });
+  api.route({
+    method: "GET",
+    url: "/v1/diff",
+    schema: {
+      tags,
+      summary: "Where two tries part, part by part",
+      querystring: z.strictObject({ a: tryKey, b: tryKey }),
+      response: {
+        200: json(z.looseObject({ same: z.boolean() }), "As tadpole diff --json writes it."),
+        ...problems(404),
+      },
+    },
+    handler: ({ query: { a, b } }) => diffTries(session, scopeOf(a), scopeOf(b)) as never,
+  });
   eventsRoute(api, context);
+}
+
+function scopeOf(key: string): Scope {
+  const [experiment = "", iteration, attempt] = key.split("/");
+  return { experiment, iteration: Number(iteration), try: Number(attempt) };
 }
 
 function eventsRoute(api: Api, { session, closing, streamSeconds }: ApiContext): void {
@@ -131,7 +159,6 @@ function eventsRoute(api: Api, { session, closing, streamSeconds }: ApiContext):
     handler: async (request, reply) => {
       const { name } = request.params;
       const from = request.headers["last-event-id"] || null;
-      await showExperiment(session.db, name);
       await eventsAfter(session, name, from as string | null);
       if (streams >= MOST_STREAMS) throw new ApiError("streams", `${MOST_STREAMS} streams are open already`);
       reply.hijack();

@@ -1,8 +1,15 @@
-/** What is on record, for reading: tasks, rollouts, policies, evaluations; and whether the record answers. */
+/** What is on record, for reading: tasks, rollouts and policies; and whether the record answers. */
 import { sql } from "kysely";
 import { z } from "zod";
-import { getPolicy, showRollout, showTask } from "../../../services/store/index.ts";
-import { evaluationsPage, policiesPage, rolloutsPage, tasksPage } from "../../control/pages.ts";
+import {
+  exportPolicy,
+  policiesPage,
+  rolloutsPage,
+  showPolicy,
+  showRollout,
+  showTask,
+  tasksPage,
+} from "../../control/index.ts";
 import { json, pageOf, problems, queries, record } from "../schemas.ts";
 import type { Api, ApiContext } from "../types.ts";
 
@@ -22,7 +29,7 @@ export function recordRoutes(api: Api, { session }: ApiContext): void {
     method: "GET",
     url: "/v1/tasks",
     schema: { tags: ["tasks"], summary: "Tasks by id", querystring: queries.tasks, response: page },
-    handler: ({ query: { cursor, limit = 50, ...filters } }) =>
+    handler: ({ query: { cursor, limit, ...filters } }) =>
       tasksPage(session, { filters, cursor, limit }) as never,
   });
   api.route({
@@ -34,13 +41,13 @@ export function recordRoutes(api: Api, { session }: ApiContext): void {
       params: byId,
       response: one("As tadpole task show --json writes it."),
     },
-    handler: ({ params }) => showTask(session.db, session.artifacts, params.id) as never,
+    handler: ({ params }) => showTask(session, params.id) as never,
   });
   api.route({
     method: "GET",
     url: "/v1/rollouts",
     schema: { tags: ["rollouts"], summary: "Rollouts by key", querystring: queries.rollouts, response: page },
-    handler: ({ query: { cursor, limit = 50, ...filters } }) =>
+    handler: ({ query: { cursor, limit, ...filters } }) =>
       rolloutsPage(session, { filters, cursor, limit }) as never,
   });
   api.route({
@@ -52,13 +59,13 @@ export function recordRoutes(api: Api, { session }: ApiContext): void {
       params: byKey,
       response: one("As tadpole rollout show --json writes it."),
     },
-    handler: ({ params }) => showRollout(session.db, session.artifacts, params.key) as never,
+    handler: ({ params }) => showRollout(session, params.key) as never,
   });
   api.route({
     method: "GET",
     url: "/v1/policies",
     schema: { tags: ["policies"], summary: "Policies by id", querystring: queries.policies, response: page },
-    handler: ({ query: { cursor, limit = 50, ...filters } }) =>
+    handler: ({ query: { cursor, limit, ...filters } }) =>
       policiesPage(session, { filters, cursor, limit }) as never,
   });
   api.route({
@@ -70,19 +77,28 @@ export function recordRoutes(api: Api, { session }: ApiContext): void {
       params: byId,
       response: one("As tadpole policy show --json writes it."),
     },
-    handler: ({ params }) => getPolicy(session.db, params.id) as never,
+    handler: ({ params }) => showPolicy(session, params.id) as never,
   });
   api.route({
     method: "GET",
-    url: "/v1/evaluations",
+    url: "/v1/policies/:id/checkpoint",
     schema: {
-      tags: ["evaluations"],
-      summary: "Evaluations by key",
-      querystring: queries.evaluations,
-      response: page,
+      tags: ["policies"],
+      summary: "The weights of a policy",
+      params: byId,
+      response: {
+        200: {
+          description: "A safetensors file.",
+          content: { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } },
+        } as never,
+        ...problems(404),
+      },
     },
-    handler: ({ query: { cursor, limit = 50, ...filters } }) =>
-      evaluationsPage(session, { filters, cursor, limit }) as never,
+    handler: async ({ params }, reply) =>
+      reply
+        .type("application/octet-stream")
+        .header("content-disposition", `attachment; filename="${params.id}.safetensors"`)
+        .send(Buffer.from(await exportPolicy(session, params.id)) as never),
   });
   api.route({
     method: "GET",

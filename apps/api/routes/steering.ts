@@ -5,11 +5,12 @@ import type { ExperimentSteering } from "../../../core/steering.ts";
 import {
   amendExperiment,
   pauseExperiment,
+  planReplay,
   resumeExperiment,
   skipPhase,
+  startReplay,
   stopExperiment,
 } from "../../control/index.ts";
-import { planReplay, startReplay } from "../../control/replay.ts";
 import { once } from "../idempotency.ts";
 import {
   amendBody,

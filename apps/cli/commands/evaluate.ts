@@ -1,7 +1,8 @@
 /** `evaluate`: measures any policy on a task set of an experiment. */
 import { type Command, InvalidArgumentError } from "commander";
 import { wantsJson } from "../command.ts";
-import { formatPercent, writeJson, writeLine } from "../output.ts";
+import { UsageError } from "../errors.ts";
+import { writeJson, writeLine } from "../output.ts";
 
 interface EvaluateOptions {
   readonly experiment: string;
@@ -9,13 +10,17 @@ interface EvaluateOptions {
   readonly temperature?: number;
   readonly greedy: boolean;
   readonly cold: boolean;
+  readonly detach: boolean;
 }
 
 export function register(program: Command): void {
   program
     .command("evaluate")
     .description("measure a policy on one of an experiment's held-out task sets")
-    .argument("<policy>", "id of the policy (tadpole policy list)")
+    .argument(
+      "<policy>",
+      "id of the policy (tadpole policy list), or latest: the last that the experiment chose",
+    )
     .argument("<set>", "name of the task set, as the experiment's settings call it")
     .requiredOption("--experiment <name>", "the experiment whose set and limits are used")
     .option("--samples <n>", "samples per task (default: the set's own)", positive)
@@ -26,6 +31,7 @@ export function register(program: Command): void {
     )
     .option("--greedy", "greedy decoding, one sample per task", false)
     .option("--cold", "grade every rollout in a new process, re-using nothing", false)
+    .option("--detach", "start it and return at once", false)
     .addHelpText(
       "after",
       `
@@ -34,34 +40,25 @@ Examples:
   $ tadpole evaluate nano-0123456789abcdef unseen-packages --experiment quickstart-1 --temperature 0.5`,
     )
     .action(async (policy: string, set: string, options: EvaluateOptions, command: Command) => {
-      const { evaluate, withRecord } = await import("../../control/index.ts");
-      const { getExperiment } = await import("../../../services/store/index.ts");
-      const { evaluationGrading, GREEDY } = await import("../../../core/experiment.ts");
-      const result = await withRecord(async (session) => {
-        const settings = (await getExperiment(session.db, options.experiment))
-          .settings as import("../../../core/experiment.ts").ExperimentSettings;
-        const own = settings.evaluation.sampling;
-        const sampling = options.greedy
-          ? GREEDY
-          : { ...own, temperature: options.temperature ?? own.temperature };
-        const samples = options.greedy
-          ? 1
-          : (options.samples ?? settings.evaluation.sets[set]?.samplesPerTask ?? 1);
-        const mode = options.cold ? "cold" : settings.evaluation.grading;
-        return evaluate(session, {
-          experiment: options.experiment,
-          policy,
-          set,
-          mode: `temperature-${sampling.temperature}-samples-${samples}-${mode}`,
-          samples,
-          sampling,
-          grading: evaluationGrading(settings, mode),
-        });
+      const { SAMPLES_LIMIT, startEvaluation, withRecord } = await import("../../control/index.ts");
+      const { evaluationExit, followEvaluation, writeEvaluation } = await import("../evaluation-view.ts");
+      const { detach, ...choices } = options;
+      if ((choices.samples ?? 1) > SAMPLES_LIMIT)
+        throw new UsageError(`--samples ${choices.samples}: expected at most ${SAMPLES_LIMIT}`);
+      const json = wantsJson(command);
+      await withRecord(async (session) => {
+        const id = await startEvaluation(session, { ...choices, policy, set });
+        if (detach) {
+          if (json) return writeJson(id);
+          const { experiment, mode } = id;
+          return writeLine(
+            `started; tadpole evaluation show ${experiment} ${id.policy} ${set} ${mode} tells how far it is`,
+          );
+        }
+        const state = await followEvaluation(session, id);
+        writeEvaluation(state, json);
+        process.exitCode = evaluationExit(state);
       });
-      if (wantsJson(command)) return writeJson({ policy, set, ...result });
-      writeLine(
-        `${policy} on ${set}: pass@1 ${formatPercent(result.passAt1)} [${formatPercent(result.low)}, ${formatPercent(result.high)}] (95 %), ${result.tasks} tasks × ${result.samples}`,
-      );
     });
 }
 

@@ -10,11 +10,10 @@ export function register(program: Command): void {
     .description("print the links of an experiment in the Temporal UI")
     .argument("<name>", "name of the experiment (tadpole list)")
     .action(async (name: string, _options: unknown, self: Command) => {
-      const { withRecord } = await import("../../control/index.ts");
-      const { getExperiment } = await import("../../../services/store/index.ts");
+      const { experimentSettings, withRecord } = await import("../../control/index.ts");
       const { listLink, workflowLink } = await import("../experiment-view.ts");
       const links = await withRecord(async (session) => {
-        await getExperiment(session.db, name);
+        await experimentSettings(session, name);
         return { experiment: workflowLink(session, name), workflows: listLink(session, name) };
       });
       if (links.experiment === null)

@@ -1,36 +1,34 @@
 /** `policy list | show | export`. */
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
+import { FILTERS } from "../../control/filters.ts";
 import { wantsJson } from "../command.ts";
-import { formatTable, writeJson, writeLine } from "../output.ts";
+import { listCommand } from "../list-view.ts";
+import { writeJson, writeLine } from "../output.ts";
 
 export function register(program: Command): void {
   const policy = program.command("policy").description("look at policies and take them out");
-  policy
-    .command("list")
-    .description("list every policy on record, oldest first")
-    .action(async (_options: unknown, command: Command) => {
-      const { listPolicies } = await import("../../../services/store/index.ts");
-      const { withRecord } = await import("../../control/index.ts");
-      const policies = await withRecord(({ db }) => listPolicies(db));
-      if (wantsJson(command)) return writeJson(policies);
-      writeLine(
-        formatTable(policies, [
-          { title: "policy", value: ({ id }) => id },
-          { title: "step", align: "right", value: ({ step }) => step },
-          { title: "parent", value: ({ parent }) => parent },
-          { title: "sha256", value: ({ sha256 }) => sha256 },
-        ]),
-      );
-    });
+  listCommand(policy, {
+    name: "list",
+    description: "list the policies on record, by id",
+    filters: FILTERS.policies,
+    read: (control) => control.policiesPage,
+    columns: [
+      { title: "policy", value: ({ id }) => id },
+      { title: "step", align: "right", value: ({ step }) => step },
+      { title: "parent", value: ({ parent }) => parent },
+      { title: "sha256", value: ({ sha256 }) => sha256 },
+    ],
+    none: "No such policy.",
+    examples: ["policy list --json"],
+  });
   policy
     .command("show")
     .description("show a policy: its parent, step and checkpoint")
     .argument("<id>", "id of the policy (tadpole policy list)")
     .action(async (id: string, _options: unknown, command: Command) => {
-      const { getPolicy } = await import("../../../services/store/index.ts");
-      const { withRecord } = await import("../../control/index.ts");
-      const found = await withRecord(({ db }) => getPolicy(db, id));
+      const { showPolicy, withRecord } = await import("../../control/index.ts");
+      const found = await withRecord((session) => showPolicy(session, id));
       if (wantsJson(command)) return writeJson(found);
       writeLine(
         `policy ${found.id} (${found.kind}) · step ${found.step} · parent ${found.parent ?? "none: a start policy"}`,
@@ -44,11 +42,8 @@ export function register(program: Command): void {
     .argument("<file>", "file to write; must not exist")
     .addHelpText("after", "\nExample:\n  tadpole policy export nano-0123456789abcdef policy.safetensors")
     .action(async (id: string, file: string, _options: unknown, command: Command) => {
-      const { getPolicy } = await import("../../../services/store/index.ts");
-      const { withRecord } = await import("../../control/index.ts");
-      const bytes = await withRecord(async ({ db, artifacts }) =>
-        artifacts.get((await getPolicy(db, id)).checkpoint),
-      );
+      const { exportPolicy, withRecord } = await import("../../control/index.ts");
+      const bytes = await withRecord((session) => exportPolicy(session, id));
       await writeFile(file, bytes, { flag: "wx" });
       if (wantsJson(command)) writeJson({ policy: id, file, bytes: bytes.byteLength });
       else writeLine(`wrote ${bytes.byteLength} bytes to ${file}`);

@@ -4,7 +4,8 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { NewSchedule, ScheduledWork, ScheduleView } from "../../control/index.ts";
 import { examples, wantsJson } from "../command.ts";
 import { UsageError } from "../errors.ts";
-import { formatTable, writeJson, writeLine } from "../output.ts";
+import { listCommand } from "../list-view.ts";
+import { writeJson, writeLine } from "../output.ts";
 
 interface CreateOptions extends Omit<NewSchedule, "name" | "work"> {
   readonly yes: boolean;
@@ -46,28 +47,24 @@ export function register(program: Command): void {
     "schedule create nightly --every 24h evaluate latest heldout --experiment quickstart-1",
     "schedule create until-good --every 6h --until 'pass@1(heldout) >= 0.7' run my.yaml --yes",
   ]);
-  const list = schedule
-    .command("list")
-    .description("list the schedules")
-    .action(async (_options: unknown, self: Command) => {
-      const { listSchedules, withRecord } = await import("../../control/index.ts");
-      const found = await withRecord(listSchedules);
-      if (wantsJson(self)) return writeJson(found);
-      if (found.length === 0) return writeLine("No schedule yet: tadpole schedule create --help");
-      writeLine(
-        formatTable(found, [
-          { title: "name", value: ({ name }) => name },
-          { title: "state", value: ({ paused }) => (paused ? "paused" : "active") },
-          { title: "when", value: ({ when }) => when },
-          { title: "what", value: ({ what }) => what },
-          { title: "runs", align: "right", value: ({ runs }) => runs },
-          { title: "skipped", align: "right", value: ({ skipped }) => skipped },
-          { title: "next", value: ({ paused, next }) => (paused ? null : (next[0] ?? null)) },
-          { title: "note", value: ({ note }) => note },
-        ]),
-      );
-    });
-  examples(list, ["schedule list --json"]);
+  listCommand(schedule, {
+    name: "list",
+    description: "list the schedules, by name",
+    filters: {},
+    read: (control) => control.schedulesPage,
+    columns: [
+      { title: "name", value: ({ name }) => name },
+      { title: "state", value: ({ paused }) => (paused ? "paused" : "active") },
+      { title: "when", value: ({ when }) => when },
+      { title: "what", value: ({ what }) => what },
+      { title: "runs", align: "right", value: ({ runs }) => runs },
+      { title: "skipped", align: "right", value: ({ skipped }) => skipped },
+      { title: "next", value: ({ paused, next }) => (paused ? null : (next[0] ?? null)) },
+      { title: "note", value: ({ note }) => note },
+    ],
+    none: "No schedule yet: tadpole schedule create --help",
+    examples: ["schedule list --json"],
+  });
 
   type Change = "showSchedule" | "pauseSchedule" | "resumeSchedule" | "triggerSchedule";
   const one = (verb: string, description: string, change: Change) =>

@@ -1,11 +1,28 @@
-/** `task show`: a task with its statements, gates and probes. */
+/** `task list | show`: the tasks made so far; one with its statements, gates and probes. */
 import type { Command } from "commander";
 import type { GateVerdict } from "../../../services/synthesis/index.ts";
+import { FILTERS } from "../../control/filters.ts";
 import { wantsJson } from "../command.ts";
+import { listCommand, timeOf } from "../list-view.ts";
 import { formatTable, writeJson, writeLine } from "../output.ts";
 
 export function register(program: Command): void {
   const task = program.command("task").description("look at the tasks made so far");
+  listCommand(task, {
+    name: "list",
+    description: "list the tasks on record, by id",
+    filters: FILTERS.tasks,
+    read: (control) => control.tasksPage,
+    columns: [
+      { title: "task", value: ({ id }) => id },
+      { title: "type", value: ({ type }) => type },
+      { title: "generator", value: ({ generator }) => generator },
+      { title: "environment", value: ({ environment }) => environment },
+      { title: "created", value: timeOf },
+    ],
+    none: "No such task.",
+    examples: ["task list --experiment quickstart-1 --type feature", "task list --limit 10 --json"],
+  });
   task
     .command("show")
     .description("show a task: what it changes, its statements, gates and probes")
@@ -13,9 +30,8 @@ export function register(program: Command): void {
     .option("--gold", "also show the gold patch and the hidden tests, which no policy ever sees", false)
     .addHelpText("after", "\nExample:\n  tadpole task show t0123456789abcdef")
     .action(async (id: string, options: { readonly gold: boolean }, command: Command) => {
-      const { showTask } = await import("../../../services/store/index.ts");
-      const { withRecord } = await import("../../control/index.ts");
-      const detail = await withRecord(({ db, artifacts }) => showTask(db, artifacts, id));
+      const { showTask, withRecord } = await import("../../control/index.ts");
+      const detail = await withRecord((session) => showTask(session, id));
       if (wantsJson(command)) return writeJson(detail);
       const { task: found } = detail;
       writeLine(`task ${id} · ${found.type} by ${found.generator} in ${found.environment}`);

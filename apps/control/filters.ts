@@ -1,0 +1,89 @@
+/** The filters that each list of the record has: every face makes its parameters of these. Nothing heavy is imported here. */
+import type {
+  EvaluationFilters,
+  ExperimentFilters,
+  IterationFilters,
+  PolicyFilters,
+  RolloutFilters,
+  TaskFilters,
+} from "../../services/store/pages.ts";
+import { PageError } from "./cursors.ts";
+
+export const PAGE_LIMIT = 200;
+export const PAGE_DEFAULT = 50;
+/** Largest number that a filter may name. */
+export const COUNT_LIMIT = 999_999_999;
+
+/** `word`: a name, key or id of the record; `count`: a whole number from 0 on. */
+export interface Filter {
+  readonly kind: "word" | "count";
+  readonly description: string;
+}
+export type FilterValues<Filters> = {
+  readonly [Name in keyof Filters]?: (Filters[Name] extends { kind: "count" } ? number : string) | undefined;
+};
+
+export const FILTER_WORD = /^[A-Za-z0-9][A-Za-z0-9@._-]{0,199}$/;
+
+/** Exactly the filters that the query has. */
+type FiltersOf<Query> = { readonly [Name in keyof Required<Query>]: Filter };
+
+const word = (description: string) => ({ kind: "word", description }) as const;
+const count = (description: string) => ({ kind: "count", description }) as const;
+const experiment = word("Name of the experiment.");
+const iteration = count("Number of the iteration.");
+const environment = word("Name or key of the environment.");
+
+export const FILTERS = {
+  experiments: { status: word("running, done, failed, stopped") } satisfies FiltersOf<ExperimentFilters>,
+  iterations: { status: word("Status of the try.") } satisfies FiltersOf<
+    Omit<IterationFilters, "experiment">
+  >,
+  tasks: {
+    experiment,
+    iteration,
+    environment,
+    type: word("bug or feature"),
+    generator: word("mutation or removal"),
+  } satisfies FiltersOf<TaskFilters>,
+  rollouts: {
+    experiment,
+    iteration,
+    try: count("Number of the try."),
+    phase: word("probe, climb, evaluation"),
+    policy: word("Id of the policy that was sampled."),
+    task: word("Id of the task."),
+    outcome: word("passed, failed, …"),
+    environment,
+  } satisfies FiltersOf<RolloutFilters>,
+  policies: { kind: word("nano"), parent: word("Id of the parent.") } satisfies FiltersOf<PolicyFilters>,
+  evaluations: {
+    experiment,
+    iteration,
+    policy: word("Id of the policy."),
+    set: word("Name of the task set."),
+    mode: word("sampled, greedy, …"),
+  } satisfies FiltersOf<EvaluationFilters>,
+};
+
+/** The value of one filter as text says it. Throws PageError `filter`, or `limit` for a page size. */
+export function readFilter(name: string, { kind }: Filter, text: string): string | number {
+  if (kind === "count") return readCount(name, text, 0, COUNT_LIMIT);
+  if (FILTER_WORD.test(text)) return text;
+  throw new PageError(
+    "filter",
+    `${name} ${JSON.stringify(text)}: expected a name, key or id of the record`,
+    name,
+  );
+}
+
+/** A whole number. Throws PageError `filter`, or `limit` where `name` is that. */
+export function readCount(name: string, text: string, min: number, max: number): number {
+  const value = /^(0|[1-9][0-9]{0,8})$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new PageError(
+    name === "limit" ? "limit" : "filter",
+    `${name} ${JSON.stringify(text)}: expected a whole number from ${min} to ${max}`,
+    name,
+  );
+}
