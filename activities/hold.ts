@@ -6,6 +6,7 @@ import { ApplicationFailure, Context } from "@temporalio/activity";
 import { failureRule } from "../core/failures.ts";
 import type { Hold } from "../core/steering.ts";
 import { type Db, holdExperiment, readHold } from "../services/store/index.ts";
+import { afterActivityFailure } from "./budget.ts";
 import { stoppableBy, toFailure } from "./context.ts";
 
 const POLL_MS = 2000;
@@ -13,6 +14,9 @@ const RETRY = "5 seconds";
 
 /** Training is not resumable: it ends what it began, within minutes, rather than begin again. */
 const UNINTERRUPTED = new Set(["update", "startPolicy"]);
+
+/** A slot has its own attempts, and its budget among them. */
+const KEEPS_BOOKS = new Set(["rollout"]);
 
 /** From `exp/<name>[/…]` or `eval/<policy>/<set>/<mode>/exp/<name>[/…]`; null for any other workflow. */
 export function experimentOf(workflowId: string): string | null {
@@ -58,6 +62,11 @@ async function underHold<T>(db: Db, name: string, work: () => Promise<T>): Promi
     if (failure instanceof ApplicationFailure && failureRule(failure.type ?? "").holds) {
       const kind = failure.type!;
       throw held(await holdExperiment(db, experiment, { kind, reason: failure.message }), failure);
+    }
+    if (failure instanceof ApplicationFailure && !KEEPS_BOOKS.has(name)) {
+      const { workflowExecution, activityId } = info;
+      const key = `${workflowExecution?.workflowId}/${name}/${activityId}`;
+      throw await afterActivityFailure(db, { name, key, experiment }, failure).catch(toFailure);
     }
     throw failure;
   } finally {

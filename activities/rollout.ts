@@ -1,4 +1,4 @@
-/** rollout: one Leaf rollout in a fresh sandbox, recorded turn by turn, accepted once for its slot. */
+/** rollout: one Leaf rollout, recorded turn by turn, gone on with by the next attempt where one ended, accepted once for its slot. */
 import { CancelledFailure } from "@temporalio/activity";
 import { errorKind } from "../core/errors.ts";
 import { random } from "../core/random.ts";
@@ -6,11 +6,13 @@ import { mayReuseGroup } from "../core/reuse.ts";
 import { isTruncated, type Trajectory } from "../core/trajectory.ts";
 import { modulesMount } from "../services/environments/index.ts";
 import { limitsOf } from "../services/grading/index.ts";
-import { HARNESS_VERSION, runRollout } from "../services/harness/index.ts";
+import { HARNESS_VERSION, type LedgerTurn, runRollout } from "../services/harness/index.ts";
 import type { Sandbox } from "../services/sandbox/runtime.ts";
 import {
   appendTurn,
+  closeSlot,
   completeTurn,
+  dropTurns,
   findRollout,
   getStatement,
   hashJson,
@@ -18,12 +20,14 @@ import {
   putJson,
   type RolloutRow,
   readHold,
+  StoreError,
   sealRollout,
   takeOverRollout,
 } from "../services/store/index.ts";
+import { afterFailure } from "./budget.ts";
 import { heartbeating } from "./context.ts";
 import type { SandboxServices } from "./services.ts";
-import { afterFailure, restoreSandbox } from "./slot.ts";
+import { restoreSandbox } from "./slot.ts";
 import { agentOverlay, loadTask } from "./tasks.ts";
 import type { GroupInput, RolloutInput, RolloutOutput } from "./types.ts";
 
@@ -39,33 +43,32 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
     getStatement(services.db, group.taskId, group.level),
   ]);
   const contentKey = rolloutContentKey(group, member, statement.hash);
-  const done = await findRollout(services.db, key);
-  if (done !== undefined && done.content_key === contentKey) {
-    // Accepted by an attempt that may have died before it could remove its sandbox.
-    await services.runtime.removeSlot({ experiment: group.scope.experiment, slot: key });
-    return summary(done);
-  }
-  if (mayReuseGroup(group.reuse, group.phase, "rollout")) {
-    const { experiment } = group.scope;
-    const slot = { key, groupKey: group.key, member, experiment, contentKey };
-    const taken = await takeOverRollout(services.db, slot);
-    if (taken !== undefined) return summary(taken);
+  const { experiment } = group.scope;
+  const accepted = await acceptedRollout(services, input, contentKey);
+  if (accepted !== undefined) {
+    // An attempt of its own may have died, or be at it still: neither its sandbox nor its turns are needed.
+    await services.runtime.removeSlot({ experiment, slot: key });
+    await closeSlot(services.db, key);
+    return summary(accepted);
   }
 
   return heartbeating(async ({ signal, beat }) => {
-    const environment = await services.environments.byKey(task.environment);
-    const { experiment } = group.scope;
     const epoch = (await readHold(services.db, experiment))?.epoch ?? 0;
     const slot = { rolloutKey: key, experiment, epoch };
     const attempt = await openAttempt(services.db, slot);
+    const ledgerRow = (turn: LedgerTurn) => ({ ...turn, reply: { ...turn.reply, contentKey } });
+    const beginAnew = (reason: string) => dropTurns(services.db, attempt.fence, reason);
     let sandbox: Sandbox | null = null;
     try {
+      const environment = await services.environments.byKey(task.environment);
       const settings = {
         ...(group.sandbox.reuseCommands ? { commandCache: services.commandCache(environment.key) } : {}),
         commandCpuSeconds: limitsOf(environment).cpuSeconds,
         signal,
       };
-      const restored = await restoreSandbox(services, {
+      const isOurs = attempt.resumed.every(({ reply }) => reply.contentKey === contentKey);
+      if (!isOurs) await beginAnew("begun anew: the turns on record are of a rollout with other settings");
+      const restored = await restoreSandbox(services.runtime, {
         spec: {
           root: environment.root,
           overlay: agentOverlay(task),
@@ -81,11 +84,13 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
           deadline: Date.now() + SANDBOX_LIFETIME_MS,
           adoptable: true,
         },
-        attempt,
+        resumed: isOurs ? attempt.resumed : [],
+        previousFence: attempt.previous?.fence ?? null,
         settings,
         onSandbox: (made) => {
           sandbox = made;
         },
+        onAnew: beginAnew,
       });
       const { trajectory, modelSeconds, toolSeconds } = await runRollout({
         ...settings,
@@ -98,8 +103,8 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         client: services.policy.client(group.policyServer),
         template: services.policy.template(group.policyServer),
         ledger: {
-          append: (turn) => appendTurn(services.db, attempt.fence, turn),
-          complete: (turn) => completeTurn(services.db, attempt.fence, turn),
+          append: (turn) => appendTurn(services.db, attempt.fence, ledgerRow(turn)),
+          complete: (turn) => completeTurn(services.db, attempt.fence, ledgerRow(turn)),
         },
         resumed: restored.rows,
         onTurn: (turn) => beat({ turn }),
@@ -133,12 +138,33 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
       // Its turns stay, and so does its being current: the next attempt goes on from here.
       if (signal.aborted) throw new CancelledFailure("the rollout was cancelled");
       // A restarted policy server serves only what it was told to: tell it, then let the slot's next attempt run.
-      if (errorKind(error) === "not-served") await services.policy.publish(group.policy, group.policyServer);
+      // Where that fails too, the next attempt meets the same server.
+      if (errorKind(error) === "not-served")
+        await services.policy.publish(group.policy, group.policyServer).catch(() => undefined);
       throw await afterFailure(services.db, slot, attempt.fence, error, group.infrastructureRetries);
     } finally {
       await (sandbox as Sandbox | null)?.destroy();
     }
   });
+}
+
+/** The slot's rollout where it has one, or may take one over. Throws StoreError `conflict` when its rollout is another. */
+async function acceptedRollout(
+  { db }: SandboxServices,
+  { group, member }: RolloutInput,
+  contentKey: string,
+): Promise<RolloutRow | undefined> {
+  const key = `${group.key}/${member}`;
+  const done = await findRollout(db, key);
+  if (done?.content_key === contentKey) return done;
+  if (done !== undefined)
+    throw new StoreError(
+      "conflict",
+      `rollout ${key} is already accepted with content ${done.content_key}, not ${contentKey}`,
+    );
+  if (!mayReuseGroup(group.reuse, group.phase, "rollout")) return undefined;
+  const { experiment } = group.scope;
+  return takeOverRollout(db, { key, groupKey: group.key, member, experiment, contentKey });
 }
 
 /** Equal keys = the same rollout, whoever runs it and when. */

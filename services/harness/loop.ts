@@ -61,7 +61,11 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
 
   const times = () => ({ modelSeconds: modelTime.seconds, toolSeconds: toolTime.seconds });
 
-  const rowOf = (reply: Completion, calls: readonly ToolCall[], answered: boolean): LedgerTurn => {
+  const rowOf = async (
+    reply: Completion,
+    calls: readonly ToolCall[],
+    answered: boolean,
+  ): Promise<LedgerTurn> => {
     const seen = reply.promptTokens ?? prompt;
     const extended = rows.length > 0 && startsWith(seen, history);
     return {
@@ -78,7 +82,13 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
       logProbs: reply.logProbs,
       weightVersion: reply.weightVersion,
       newSegment: !extended,
-      reply: { text: reply.text, finish: reply.finish, treeBefore: treeHash, ...times() },
+      reply: {
+        text: reply.text,
+        finish: reply.finish,
+        treeBefore: treeHash,
+        namesBefore: await tree.names(),
+        ...times(),
+      },
       answered,
     };
   };
@@ -116,7 +126,8 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
     request.onTurn?.(rows.length);
     const reply = await ask(rows.length);
     const { toolCalls } = template.parse(reply.text, `call-${rows.length}`);
-    return takeRow(rowOf(reply, toolCalls, reply.finish === "length" || toolCalls.length === 0), true);
+    const answered = reply.finish === "length" || toolCalls.length === 0;
+    return takeRow(await rowOf(reply, toolCalls, answered), true);
   };
 
   const run = async (): Promise<ExitReason> => {

@@ -9,12 +9,14 @@ const treeAt = (row: LedgerTurn): string => row.record.treeHash ?? row.reply.tre
 
 /**
  * True when the rollout can go on in this sandbox: its tree is the recorded one. The calls of an unanswered turn may have run in
- * part: what they left in /tmp would be seen by their repetition, so then it must be empty.
+ * part: an empty folder or a file in /tmp that they left would be seen by their repetition, so then there must be none.
  */
 export async function isWhereLeft(sandbox: Sandbox, rows: readonly LedgerTurn[]): Promise<boolean> {
   const last = rows.at(-1);
-  if (last === undefined || (await sandbox.treeHash()) !== treeAt(last)) return false;
-  return last.answered || isScratchEmpty(sandbox);
+  const tree = watchTree(sandbox);
+  if (last === undefined || (await tree.hash()) !== treeAt(last)) return false;
+  if (last.answered) return true;
+  return (await tree.names()) === last.reply.namesBefore && (await isScratchEmpty(sandbox));
 }
 
 /** Makes the recorded calls again in a new sandbox. Null when every result and tree came out as recorded, else what did not. */

@@ -1,26 +1,40 @@
 /** What is known of the working tree during a rollout, and the re-use of command results that it allows. */
+import { createHash } from "node:crypto";
 import type { Sandbox } from "../sandbox/runtime.ts";
 import type { CommandReuse } from "./tools/tool.ts";
 import type { CommandCache } from "./types.ts";
 
 export interface TreeWatch {
   readonly hash: () => Promise<string>;
+  /** sha256 of the names of files, links and folders, the empty ones too. */
+  readonly names: () => Promise<string>;
   /** To be called after anything that may have changed the tree. */
   readonly touched: () => void;
 }
 
-/** The hash is taken only when asked for, and kept until the tree may have changed. */
+/** Hashes are taken only when asked for, and kept until the tree may have changed. */
 export function watchTree(sandbox: Sandbox): TreeWatch {
   let known: string | null = null;
+  let knownNames: string | null = null;
   return {
     hash: async () => {
       known ??= await sandbox.treeHash();
       return known;
     },
+    names: async () => {
+      knownNames ??= await hashOfNames(sandbox);
+      return knownNames;
+    },
     touched: () => {
       known = null;
+      knownNames = null;
     },
   };
+}
+
+async function hashOfNames(sandbox: Sandbox): Promise<string> {
+  const lines = (await sandbox.list(sandbox.workdir)).map(({ path, type }) => `${type} ${path}\0`);
+  return createHash("sha256").update(lines.sort().join("")).digest("hex");
 }
 
 /** True while no command left anything in the sandbox's /tmp: such files would be state beside the tree. */

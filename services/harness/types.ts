@@ -19,6 +19,8 @@ export interface TurnState {
   readonly finish: "stop" | "length";
   /** sha256 of the working tree before the turn's calls. */
   readonly treeBefore: string;
+  /** sha256 of the names in the working tree before the turn's calls: a tree hash does not see an empty folder. */
+  readonly namesBefore: string;
   /** Sums over the rollout up to and including this turn. */
   readonly modelSeconds: number;
   readonly toolSeconds: number;

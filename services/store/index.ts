@@ -6,6 +6,7 @@ export {
   putJson,
   sha256Of,
 } from "./artifacts.ts";
+export { type Spent, spendBudget } from "./budget.ts";
 export { differingPaths, hashJson } from "./canonical.ts";
 export { connectDatabase, type DatabaseOptions, type Db, describeUrl, openDatabase } from "./database.ts";
 export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";
@@ -38,6 +39,7 @@ export {
 export {
   type Attempt,
   appendTurn,
+  closeSlot,
   completeTurn,
   countFailures,
   dropTurns,
@@ -46,6 +48,7 @@ export {
   type OpenedAttempt,
   openAttempt,
   readLedger,
+  type Slot,
   sealRollout,
 } from "./ledger.ts";
 export { type FoundPiece, findPiece, type PieceKey, type PieceKind, recordPiece } from "./pieces.ts";

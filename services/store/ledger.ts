@@ -36,6 +36,9 @@ export interface ReplyState {
   readonly text: string;
   readonly finish: "stop" | "length";
   readonly treeBefore: string;
+  readonly namesBefore: string;
+  /** Content key of the rollout that the turn is of. */
+  readonly contentKey?: string;
   readonly modelSeconds: number;
   readonly toolSeconds: number;
 }
@@ -54,7 +57,7 @@ export interface LedgerRow {
 }
 
 /** One writer per slot at a time, also when the slot has no row yet; released at the end of the transaction. */
-async function lockSlot(db: Executor, rolloutKey: string): Promise<void> {
+export async function lockSlot(db: Executor, rolloutKey: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${rolloutKey}, 0))`.execute(db);
 }
 
@@ -112,6 +115,20 @@ export async function dropTurns(db: Db, fence: string, note: string): Promise<vo
       .executeTakeFirst();
     if (!current) throw fenced(fence);
     await tx.deleteFrom("ledger").where("fence", "=", fence).execute();
+  });
+}
+
+/** Ends what is left of a slot that needs no attempt any more: a running one is superseded, its turns are deleted. */
+export async function closeSlot(db: Db, rolloutKey: string): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await lockSlot(tx, rolloutKey);
+    await tx
+      .updateTable("attempts")
+      .set({ status: "superseded", updated_at: sql`now()` } as never)
+      .where("rollout_key", "=", rolloutKey)
+      .where("status", "=", "running")
+      .execute();
+    await tx.deleteFrom("ledger").where("rollout_key", "=", rolloutKey).execute();
   });
 }
 
@@ -237,21 +254,20 @@ async function keepLateResult(db: Executor, fence: string, rollout: Row<"rollout
 
 /**
  * Ends a running attempt without a result. `kind` is a failure type (core/failures.ts). With `keepTurns` the next attempt goes on from
- * its turns. An attempt that is no longer current is left as it is.
+ * its turns. An attempt that is no longer current is left as it is; true = it was.
  */
 export async function failAttempt(
   db: Db,
   fence: string,
   failure: { readonly kind: string; readonly error: string; readonly keepTurns: boolean },
-): Promise<void> {
-  await db.transaction().execute(async (tx) => {
+): Promise<boolean> {
+  return db.transaction().execute(async (tx) => {
     const closed = await tx
       .updateTable("attempts")
-      // Postgres text holds no NUL, and what a tool printed may.
       .set({
         status: "failed",
         kind: failure.kind,
-        error: failure.error.replaceAll("\0", "\u2400"),
+        error: withoutNul(failure.error),
         updated_at: sql`now()`,
       } as never)
       .where("fence", "=", fence)
@@ -259,5 +275,9 @@ export async function failAttempt(
       .returning("fence")
       .executeTakeFirst();
     if (closed && !failure.keepTurns) await tx.deleteFrom("ledger").where("fence", "=", fence).execute();
+    return closed !== undefined;
   });
 }
+
+/** Postgres text holds no NUL, and what a tool printed may. */
+export const withoutNul = (text: string): string => text.replaceAll("\0", "\u2400");

@@ -45,7 +45,7 @@ function turn(number: number, change: Partial<LedgerRow> = {}): LedgerRow {
     logProbs: [-0.5],
     weightVersion: "nano-0",
     newSegment: number === 0,
-    reply: { text: "", finish: "stop", treeBefore: "", modelSeconds: 0, toolSeconds: 0 },
+    reply: { text: "", finish: "stop", treeBefore: "", namesBefore: "", modelSeconds: 0, toolSeconds: 0 },
     answered: true,
     ...change,
   };

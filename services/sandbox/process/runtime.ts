@@ -105,11 +105,7 @@ class ProcessRuntime implements SandboxRuntime {
       return new Box({ identity, spec, system, folder, owner, given, remove: (path) => this.remove(path) });
     } catch (error) {
       await this.remove(staging);
-      if (error instanceof SandboxError) throw error;
-      const code = (error as NodeJS.ErrnoException).code;
-      throw new SandboxError(code === "ENOSPC" ? "disk" : "boot", `the sandbox was not made: ${error}`, {
-        cause: error,
-      });
+      throw notMade(error);
     }
   }
 
@@ -133,15 +129,20 @@ class ProcessRuntime implements SandboxRuntime {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw error;
     }
-    // The kernel names their mounts by where the folder is now.
-    for (const pid of inhabitantsOf(takenName)) killIfAlive(pid);
-    const owner = newOwner();
-    writeLabel(taken, { identity, spec });
-    writeOwner(taken, owner);
-    await rm(`${taken}/orphaned.json`, { force: true });
-    renameSync(taken, folder);
-    const remove = (path: string) => this.remove(path);
-    return new Box({ identity, spec, system: this.system(), folder, owner, given, remove });
+    try {
+      // The kernel names their mounts by where the folder is now.
+      for (const pid of inhabitantsOf(takenName)) killIfAlive(pid);
+      const owner = newOwner();
+      writeLabel(taken, { identity, spec });
+      writeOwner(taken, owner);
+      await rm(`${taken}/orphaned.json`, { force: true });
+      renameSync(taken, folder);
+      const remove = (path: string) => this.remove(path);
+      return new Box({ identity, spec, system: this.system(), folder, owner, given, remove });
+    } catch (error) {
+      await this.remove(taken);
+      throw notMade(error);
+    }
   }
 
   async reap(filter: {
@@ -194,8 +195,14 @@ class ProcessRuntime implements SandboxRuntime {
     if (isAlive(owner)) return false;
     if (!identity.adoptable || !filter.graceMs) return true;
     const since = readOrphaned(folder);
-    if (since === undefined) writeOrphaned(folder, filter.now);
-    return since !== undefined && filter.now - since >= filter.graceMs;
+    if (since !== undefined) return filter.now - since >= filter.graceMs;
+    try {
+      writeOrphaned(folder, filter.now);
+    } catch (error) {
+      // Adopted or removed between the looks.
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+    return false;
   }
 
   /** The manifest of a spec's root; hashed once, then only looked over. */
@@ -228,6 +235,14 @@ class ProcessRuntime implements SandboxRuntime {
       await run("rm", ["-rf", "--", old]);
     }
   }
+}
+
+function notMade(error: unknown): SandboxError {
+  if (error instanceof SandboxError) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  return new SandboxError(code === "ENOSPC" ? "disk" : "boot", `the sandbox was not made: ${error}`, {
+    cause: error,
+  });
 }
 
 function killIfAlive(pid: number): void {
