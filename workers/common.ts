@@ -1,8 +1,9 @@
 /** What every worker process shares: its environment, its connections, readiness, an orderly end. */
 import { join } from "node:path";
+import type { MetricMeter } from "@temporalio/common";
 import { type NativeConnection, Runtime, Worker, type WorkerOptions } from "@temporalio/worker";
 import type { PolicyAccess, RecordServices } from "../activities/index.ts";
-import { connectWorker, temporalFromEnv } from "../infra/stack/temporal.ts";
+import { connectWorker, StackError, temporalFromEnv } from "../infra/stack/index.ts";
 import {
   createNanoTemplate,
   createOpenAIClient,
@@ -10,7 +11,8 @@ import {
   publishPolicy,
 } from "../services/policy/index.ts";
 import { createLocalArtifacts, openDatabase, recordedArtifacts } from "../services/store/index.ts";
-import { activityMetrics, metricsTelemetry } from "./metrics.ts";
+import { activityMetrics, measuredArtifacts } from "./measures.ts";
+import { installRuntime } from "./metrics.ts";
 
 /** Ends the process with one line when a variable that the supervisor sets is missing. */
 export function required(name: string): string {
@@ -27,19 +29,20 @@ export interface WorkerProcess {
   readonly services: RecordServices;
   readonly connection: NativeConnection;
   readonly namespace: string;
+  readonly meter: MetricMeter;
+  /** URL of this process's metrics; null without an endpoint. */
+  readonly metrics: string | null;
 }
 
 export async function openWorkerProcess(): Promise<WorkerProcess> {
-  const metrics = metricsTelemetry(process.env.TADPOLE_METRICS_PORT);
-  Runtime.install({
-    shutdownSignals: [],
-    telemetryOptions: { logging: { filter: "ERROR", forward: {} }, ...(metrics ? { metrics } : {}) },
-  });
+  const metrics = await setting(installRuntime);
+  const meter = Runtime.instance().metricMeter;
   const dataFolder = required("TADPOLE_DATA");
   const temporal = temporalFromEnv();
   if (temporal === null) throw new Error("TEMPORAL_ADDRESS is not set");
   const db = await openDatabase(required("DATABASE_URL"));
-  const artifacts = recordedArtifacts(await createLocalArtifacts(join(dataFolder, "artifacts")), db);
+  const local = await createLocalArtifacts(join(dataFolder, "artifacts"));
+  const artifacts = recordedArtifacts(measuredArtifacts(local, meter), db);
   const connection = await connectWorker(temporal);
   return {
     dataFolder,
@@ -50,7 +53,20 @@ export async function openWorkerProcess(): Promise<WorkerProcess> {
     },
     connection,
     namespace: temporal.namespace,
+    meter,
+    metrics,
   };
+}
+
+/** What `read` makes of the environment. Ends the process with one line when a variable says nonsense. */
+export async function setting<T>(read: (env: NodeJS.ProcessEnv) => T | Promise<T>): Promise<T> {
+  try {
+    return await read(process.env);
+  } catch (error) {
+    if (!(error instanceof StackError && error.kind === "settings")) throw error;
+    console.error(error.message);
+    process.exit(2);
+  }
 }
 
 function policyAccess(
@@ -79,6 +95,8 @@ export async function runWorker(
   context: WorkerProcess,
   options: Omit<WorkerOptions, "connection" | "namespace">,
   close: (() => Promise<void>)[] = [],
+  /** Runs once the worker polls, before it counts as ready. */
+  serving: () => Promise<void> = async () => {},
 ): Promise<void> {
   const worker = await Worker.create({
     connection: context.connection,
@@ -87,13 +105,14 @@ export async function runWorker(
     // A cancellation reaches an activity within this time; the default of a minute would hold a full pool's surplus open.
     maxHeartbeatThrottleInterval: "5 seconds",
     defaultHeartbeatThrottleInterval: "5 seconds",
-    interceptors: { activity: [activityMetrics(Runtime.instance().metricMeter)] },
+    interceptors: { activity: [activityMetrics(context.meter)] },
     ...options,
   });
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => worker.shutdown());
   const running = worker.run();
-  process.send?.({ ready: true });
   try {
+    await Promise.race([serving(), running]);
+    process.send?.({ ready: true, metrics: context.metrics });
     await running;
   } finally {
     for (const step of close) await step();

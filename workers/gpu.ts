@@ -6,9 +6,13 @@ import { createNanoTrainer } from "../services/trainers/index.ts";
 import { QUEUES } from "../workflows/queues.ts";
 import { openWorkerProcess, runWorker } from "./common.ts";
 import { GPU_SLOTS } from "./config.ts";
+import { measuredTrainer } from "./measures.ts";
 
 const context = await openWorkerProcess();
-const trainer = createNanoTrainer({ artifacts: context.services.artifacts, openConversation });
+const trainer = measuredTrainer(
+  createNanoTrainer({ artifacts: context.services.artifacts, openConversation }),
+  context.meter,
+);
 await runWorker(
   context,
   {

@@ -1,73 +1,69 @@
-/**
- * Tadpole's own metrics, on the same Prometheus endpoint as the SDK's (docs/metrics.md). What is counted is read off each activity's result or
- * failure from outside, so that no activity knows of it.
- */
-import type { MetricMeter } from "@temporalio/common";
-import type { ActivityInterceptorsFactory, RuntimeOptions } from "@temporalio/worker";
-import type { RolloutOutput } from "../activities/types.ts";
+/** The Prometheus endpoint of a worker process, with the SDK's series and Tadpole's own (docs/metrics.md). */
+import { createServer, isIP } from "node:net";
+import { Runtime, type RuntimeOptions } from "@temporalio/worker";
+import { type MetricsAddress, metricsAddress } from "../infra/stack/index.ts";
 
 /** Seconds: from a short record to an update of a large model. */
 const SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200];
+/** Seconds of a sandbox: a small tree is linked in milliseconds, a large image takes a minute. */
+const BOOT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60];
 
-/** Null without a port: no endpoint then. Throws RangeError for what is no port. */
-export function metricsTelemetry(
-  port: string | undefined,
-): NonNullable<RuntimeOptions["telemetryOptions"]>["metrics"] | null {
-  if (!port) return null;
-  if (!/^\d+$/.test(port) || Number(port) < 1 || Number(port) > 65535)
-    throw new RangeError(`TADPOLE_METRICS_PORT: expected a port number from 1 to 65535, got "${port}"`);
-  return {
-    attachServiceName: false,
-    prometheus: {
-      bindAddress: `127.0.0.1:${port}`,
-      countersTotalSuffix: true,
-      unitSuffix: true,
-      useSecondsForDurations: true,
-      histogramBucketOverrides: { tadpole_activity: SECONDS },
+/** Another program may take the port that was just found free. */
+const TRIES = 5;
+
+function authority({ host, port }: MetricsAddress): string {
+  return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+function runtimeOptions(address: MetricsAddress | null): RuntimeOptions {
+  const logging = { filter: "ERROR", forward: {} } as const;
+  if (address === null) return { shutdownSignals: [], telemetryOptions: { logging } };
+  const prometheus = {
+    bindAddress: authority(address),
+    countersTotalSuffix: true,
+    unitSuffix: true,
+    useSecondsForDurations: true,
+    histogramBucketOverrides: {
+      tadpole_activity: SECONDS,
+      tadpole_update: SECONDS,
+      tadpole_sandbox_boot: BOOT_SECONDS,
     },
+  };
+  return {
+    shutdownSignals: [],
+    telemetryOptions: { logging, metrics: { attachServiceName: false, prometheus } },
   };
 }
 
-/** The failure's type where it has one: `Held`, `Infrastructure`, `BadInput`, … */
-function outcomeOf(error: unknown): string {
-  const { type, name } = error as { type?: unknown; name?: unknown };
-  return typeof type === "string" ? type : typeof name === "string" ? name : "unknown";
+function freePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen({ port: 0, host }, () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
 }
 
-/** Counts and times every activity attempt, and what an accepted rollout came to. */
-export function activityMetrics(meter: MetricMeter): ActivityInterceptorsFactory {
-  const attempts = meter.createCounter(
-    "tadpole_activity_attempts",
-    undefined,
-    "Activity attempts that ended",
-  );
-  const duration = meter.createHistogram("tadpole_activity", "float", "seconds", "Time of an attempt");
-  const rollouts = meter.createCounter("tadpole_rollouts", undefined, "Accepted rollouts, by exit");
-  const turns = meter.createCounter("tadpole_rollout_turns", undefined, "Model turns of accepted rollouts");
-  const tokens = meter.createCounter("tadpole_generated_tokens", undefined, "Tokens of accepted rollouts");
-  return (context) => ({
-    inbound: {
-      async execute(input, next) {
-        const activity = context.info.activityType;
-        const started = performance.now();
-        let outcome = "Completed";
-        try {
-          const result = await next(input);
-          if (activity === "rollout") {
-            const { exit, turns: made, generatedTokens } = result as RolloutOutput;
-            rollouts.add(1, { exit });
-            turns.add(made);
-            tokens.add(generatedTokens);
-          }
-          return result;
-        } catch (error) {
-          outcome = outcomeOf(error);
-          throw error;
-        } finally {
-          attempts.add(1, { activity, outcome });
-          duration.record((performance.now() - started) / 1000, { activity, outcome });
-        }
-      },
-    },
-  });
+/**
+ * Installs the SDK's runtime of this process and returns the URL of its metrics, null without a port. A port that another program has
+ * taken since it was chosen is no reason not to work: another one is used, and said.
+ */
+export async function installRuntime(env: NodeJS.ProcessEnv): Promise<string | null> {
+  const wanted = metricsAddress(env);
+  let address = wanted;
+  for (let tries = 1; ; tries++) {
+    try {
+      Runtime.install(runtimeOptions(address));
+      break;
+    } catch (error) {
+      if (address === null || tries === TRIES || !/in use/i.test((error as Error).message)) throw error;
+      address = { host: address.host, port: await freePort(address.host) };
+    }
+  }
+  if (address === null) return null;
+  if (address.port !== wanted?.port)
+    console.error(`metrics: port ${wanted?.port} is occupied by another program, ${address.port} is used`);
+  return `http://${authority(address)}/metrics`;
 }

@@ -2,13 +2,16 @@
 import { ScheduleNotFoundError } from "@temporalio/client";
 import { createRecordActivities, createScheduleActivities } from "../activities/index.ts";
 import { codeVersion } from "../infra/stack/code-version.ts";
-import { connectTemporal, temporalFromEnv } from "../infra/stack/temporal.ts";
+import { connectTemporal, temporalFromEnv, workerVersioning } from "../infra/stack/index.ts";
 import { QUEUES } from "../workflows/queues.ts";
-import { workflowBundle } from "./bundle.ts";
-import { openWorkerProcess, runWorker } from "./common.ts";
+import { buildId, workflowBundle } from "./bundle.ts";
+import { openWorkerProcess, runWorker, setting } from "./common.ts";
 import { CACHED_WORKFLOWS, RECORD_SLOTS } from "./config.ts";
+import { startGauges } from "./gauges.ts";
 import { startedActivities } from "./started-activities.ts";
+import { deploymentOptions, makeCurrent } from "./versioning.ts";
 
+const versioning = await setting(workerVersioning);
 const context = await openWorkerProcess();
 const { client, connection } = await connectTemporal(temporalFromEnv()!);
 const schedules = createScheduleActivities({
@@ -23,9 +26,12 @@ const schedules = createScheduleActivities({
       });
   },
 });
+const build = buildId();
+const stopGauges = startGauges(context.meter, context.services.db, context.dataFolder, build);
 await runWorker(
   context,
   {
+    ...(versioning ? { workerDeploymentOptions: deploymentOptions(versioning, build) } : {}),
     taskQueue: QUEUES.orchestrate,
     workflowBundle: { codePath: await workflowBundle(context.dataFolder) },
     activities: {
@@ -38,5 +44,10 @@ await runWorker(
     maxCachedWorkflows: CACHED_WORKFLOWS,
     maxConcurrentActivityTaskExecutions: RECORD_SLOTS,
   },
-  [() => connection.close()],
+  [stopGauges, () => connection.close()],
+  async () => {
+    // One that only finishes what is pinned to its build leaves the current version as it is.
+    if (process.env.TADPOLE_WORKER_DRAINS !== "1")
+      await makeCurrent(client, context.namespace, versioning && build);
+  },
 );

@@ -13,4 +13,4 @@ const server = await createPolicyServer({ folder: join(folder, "policy-server"),
 console.log(`policy server: ${server.url}`);
 for (const signal of ["SIGTERM", "SIGINT"] as const)
   process.once(signal, () => void server.close().then(() => process.exit(0)));
-process.send?.({ ready: true });
+process.send?.({ ready: true, metrics: `${server.url}/metrics` });

@@ -9,6 +9,7 @@ import { QUEUES } from "../workflows/queues.ts";
 import { openWorkerProcess, runWorker } from "./common.ts";
 import { SANDBOX_SLOTS } from "./config.ts";
 import { environmentAccess } from "./environment-access.ts";
+import { measuredSandboxes } from "./measures.ts";
 
 /** A slot's next attempt comes within the heartbeat timeout and the retry's delay, where it waits for no hold. */
 const ADOPTION_GRACE_MS = 3 * 60_000;
@@ -23,7 +24,10 @@ function commandCacheOf(environmentKey: string): CommandCache {
 
 const context = await openWorkerProcess();
 const { dataFolder } = context;
-const runtime = createProcessRuntime({ root: join(dataFolder, "sandboxes"), nodePath: process.execPath });
+const runtime = measuredSandboxes(
+  createProcessRuntime({ root: join(dataFolder, "sandboxes"), nodePath: process.execPath }),
+  context.meter,
+);
 // What an earlier worker of this host left behind when it was killed; rollouts may go on in theirs for a while.
 const sweep = () => runtime.reap({ now: Date.now(), graceMs: ADOPTION_GRACE_MS });
 await sweep();

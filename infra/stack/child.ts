@@ -65,6 +65,7 @@ export class SupervisedProcess {
   #starts = 0;
   #failures = 0;
   #problem: string | null = null;
+  #metricsUrl: string | null = null;
   #cpuPast: number;
   #cpuNow = 0;
 
@@ -112,6 +113,7 @@ export class SupervisedProcess {
       cpuPastSeconds: this.#cpuPast,
       cpuSeconds: this.#cpuPast + this.#cpuNow,
       problem: this.#problem,
+      metricsUrl: this.#phase === "ready" ? this.#metricsUrl : null,
       log: this.#log.file,
     };
   }
@@ -186,6 +188,7 @@ export class SupervisedProcess {
     if (stopping.aborted) return { reason: "stopped", blameless: true };
     const running = this.#spawn(command.file, command.args);
     this.#running = running;
+    this.#metricsUrl = this.definition.metricsUrl ?? null;
     this.#starts += 1;
     this.#changed();
     const unready = await this.#untilReady(running);
@@ -244,7 +247,7 @@ export class SupervisedProcess {
       () => null,
     );
     const ready =
-      this.definition.readyBy === "message" ? readyMessage(running.process) : this.#probing(running);
+      this.definition.readyBy === "message" ? this.#readyMessage(running.process) : this.#probing(running);
     const first = await Promise.race([ready.then(() => null), running.ended, late]);
     timeout.abort();
     if (first !== null) return first;
@@ -254,6 +257,18 @@ export class SupervisedProcess {
         (error: Error) => error.message,
       )) ?? null
     );
+  }
+
+  /** `{ ready: true, metrics?: URL }`. */
+  #readyMessage(child: ChildProcess): Promise<void> {
+    return new Promise((resolve) => {
+      child.on("message", (message: unknown) => {
+        if (typeof message !== "object" || message === null || !("ready" in message) || !message.ready)
+          return;
+        if ("metrics" in message && typeof message.metrics === "string") this.#metricsUrl = message.metrics;
+        resolve();
+      });
+    });
   }
 
   async #probing(running: Running): Promise<void> {
@@ -291,13 +306,4 @@ export class SupervisedProcess {
     await this.#end(running);
     return `did not answer ${missed} times in a row`;
   }
-}
-
-function readyMessage(child: ChildProcess): Promise<void> {
-  return new Promise((resolve) => {
-    child.on("message", (message: unknown) => {
-      if (typeof message === "object" && message !== null && "ready" in message && message.ready === true)
-        resolve();
-    });
-  });
 }

@@ -5,6 +5,7 @@ import { stackFiles } from "./paths.ts";
 import type { Ports } from "./ports.ts";
 import type { ProcessIdentity } from "./proc.ts";
 import { bootId, isAlive } from "./proc.ts";
+import type { WorkerVersioning } from "./worker-settings.ts";
 
 export const processNames = ["temporal", "postgres", "policy", "orchestrate", "sandbox", "gpu"] as const;
 export type ProcessName = (typeof processNames)[number];
@@ -34,6 +35,8 @@ export interface ProcessState {
   readonly cpuSeconds: number;
   /** Why it is not ready, with its last lines; null while nothing is wrong. */
   readonly problem: string | null;
+  /** Where Prometheus finds its metrics; null while it serves none. */
+  readonly metricsUrl: string | null;
   readonly log: string;
 }
 
@@ -57,6 +60,8 @@ export interface StackState {
   readonly temporal: TemporalSettings & { readonly external: boolean; readonly ui: string | null };
   readonly postgres: { readonly external: boolean; readonly host: string; readonly database: string };
   readonly policyUrl: string;
+  /** How the orchestrator's workflows are versioned; null: not. */
+  readonly versioning: WorkerVersioning | null;
   readonly processes: readonly ProcessState[];
 }
 

@@ -14,6 +14,8 @@ export interface ProcessStatus {
   /** Resident memory; of Postgres with its backends, of the others without the commands they run. Null when it does not run. */
   readonly rssMb: number | null;
   readonly problem: string | null;
+  /** Where Prometheus finds its metrics (docs/metrics.md); null while it serves none. */
+  readonly metricsUrl: string | null;
   readonly log: string | null;
 }
 
@@ -86,12 +88,13 @@ function supervisorStatus(state: StackState): ProcessStatus {
     rssMb: alive ? residentMb([state.supervisor.pid]) : null,
     problem:
       state.phase === "dead" ? "ended without stopping the stack; run tadpole up or tadpole down" : null,
+    metricsUrl: null,
     log: null,
   };
 }
 
 function processStatus(process: ProcessState): ProcessStatus {
-  const { name, phase, restarts, cpuPastSeconds, cpuSeconds, problem, log, identity } = process;
+  const { name, phase, restarts, cpuPastSeconds, cpuSeconds, problem, metricsUrl, log, identity } = process;
   const alive = identity !== null && isAlive(identity);
   return {
     name,
@@ -101,6 +104,7 @@ function processStatus(process: ProcessState): ProcessStatus {
     cpuSeconds: alive ? Math.max(cpuSeconds, cpuPastSeconds + treeCpuSeconds(identity.pid)) : cpuSeconds,
     rssMb: alive ? residentMb(name === "postgres" ? descendants(identity.pid) : [identity.pid]) : null,
     problem,
+    metricsUrl: alive ? (metricsUrl ?? null) : null,
     log,
   };
 }

@@ -145,6 +145,7 @@ class Supervisor {
         external: settings.databaseUrl !== null,
       },
       policyUrl: policyUrl(ports),
+      versioning: settings.versioning,
       processes: [...this.#children.values()].map((child) => child.state()),
     };
   }

@@ -86,6 +86,7 @@ export {
   type UpdatePoint,
   updateSeries,
 } from "./series.ts";
+export { countExperimentStates, EXPERIMENT_STATES, type ExperimentState } from "./states.ts";
 export {
   type EvaluationSummary,
   type ExperimentListItem,

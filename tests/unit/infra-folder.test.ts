@@ -55,6 +55,7 @@ function state(folder: string, change: Partial<StackState> = {}): StackState {
       ui: null,
     },
     postgres: { external: false, host: "127.0.0.1:5", database: "tadpole" },
+    versioning: null,
     policyUrl: "http://127.0.0.1:6",
     processes: [],
     ...change,
@@ -165,6 +166,7 @@ describe("stack.json", () => {
       cpuPastSeconds: 0,
       cpuSeconds: 0,
       problem: null,
+      metricsUrl: null,
       log: "",
     });
     // This test's own pid, once with another start time, once with another command: a mistake would end the test run.

@@ -12,6 +12,7 @@ const columns: readonly Column<ProcessStatus>[] = [
   { title: "restarts", align: "right", value: ({ restarts }) => restarts },
   { title: "CPU s", align: "right", value: ({ cpuSeconds }) => cpuSeconds.toFixed(1) },
   { title: "MB", align: "right", value: ({ rssMb }) => (rssMb === null ? null : rssMb.toFixed(0)) },
+  { title: "metrics", value: ({ metricsUrl }) => metricsUrl && new URL(metricsUrl).host },
 ];
 
 export function register(program: Command): void {

@@ -1,10 +1,11 @@
-/** The inference server of the embedded policy: OpenAI's protocol on 127.0.0.1, and `/weights` to publish policies. */
+/** The inference server of the embedded policy: OpenAI's protocol on 127.0.0.1, `/weights` to publish policies, `/metrics` for Prometheus. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { chatPrompt } from "./chat.ts";
 import { openConversation } from "./conversation.ts";
 import { createEngine, type EngineConversation } from "./engine.ts";
 import { errorBody, RequestError } from "./errors.ts";
+import { createServerMetrics, METRICS_CONTENT_TYPE, type ServerMetrics } from "./metrics.ts";
 import { chatBody, completionBody } from "./replies.ts";
 import { type Body, checkContext, parseBody, parseCommon, parseMessages, parsePrompt } from "./requests.ts";
 import { openWeights, parseAnnouncement, type Weights } from "./weights.ts";
@@ -51,19 +52,30 @@ async function readBody(request: IncomingMessage, limit: number): Promise<Body> 
   return parseBody(Buffer.concat(chunks).toString("utf8"));
 }
 
-function send(response: ServerResponse, status: number, body: object, headers: Record<string, string> = {}) {
-  const bytes = Buffer.from(JSON.stringify(body));
+/** An object goes as JSON, a text as Prometheus reads it. */
+function send(
+  response: ServerResponse,
+  status: number,
+  body: object | string,
+  headers: Record<string, string> = {},
+) {
+  const text = typeof body === "string";
+  const bytes = Buffer.from(text ? body : JSON.stringify(body));
   response.writeHead(status, {
-    "content-type": "application/json",
+    "content-type": text ? METRICS_CONTENT_TYPE : "application/json",
     "content-length": bytes.length,
     ...headers,
   });
   response.end(bytes);
 }
 
-type Route = (request: IncomingMessage) => Promise<object>;
+type Route = (request: IncomingMessage) => Promise<object | string>;
 
-function createRoutes(options: Required<Omit<PolicyServerOptions, "folder" | "port">>, weights: Weights) {
+function createRoutes(
+  options: Required<Omit<PolicyServerOptions, "folder" | "port">>,
+  weights: Weights,
+  metrics: ServerMetrics,
+) {
   const engine = createEngine(openConversation as () => EngineConversation, options.cachedPrefixes);
   let active = 0;
 
@@ -86,6 +98,7 @@ function createRoutes(options: Required<Omit<PolicyServerOptions, "folder" | "po
     const { model, maxTokens, sampling, seed } = parseCommon(body);
     checkContext(prompt.length);
     const reply = engine.complete({ prompt, maxTokens, sampling, seed, weights: await weights.get(model) });
+    metrics.tokens(prompt.length, reply.tokens.length);
     // A long list of ids goes back as it came: copying it costs more than the reply.
     return { policy: model, prompt: Array.isArray(body.prompt) ? (body.prompt as number[]) : prompt, reply };
   };
@@ -115,6 +128,7 @@ function createRoutes(options: Required<Omit<PolicyServerOptions, "folder" | "po
       data: weights.list().map(({ id }) => ({ id, object: "model", created: 0, owned_by: "tadpole" })),
     }),
     "GET /health": async () => ({ status: "ok", active, policies: weights.list().length }),
+    "GET /metrics": async () => metrics.text({ active, policies: weights.list().length }),
     "GET /weights": async () => ({ policies: weights.list().map(({ id, sha256 }) => ({ id, sha256 })) }),
     "POST /weights": async (request) => {
       const announced = parseAnnouncement(await readBody(request, options.maxBodyBytes));
@@ -134,13 +148,18 @@ function asRequestError(error: unknown): RequestError {
 
 async function handle(
   routes: Readonly<Record<string, Route>>,
+  metrics: ServerMetrics,
   request: IncomingMessage,
   response: ServerResponse,
 ) {
+  const started = performance.now();
+  const path = (request.url ?? "/").split("?")[0]!;
+  const name = `${request.method} ${path}`;
+  const route = Object.hasOwn(routes, name) ? routes[name]! : null;
+  response.once("finish", () =>
+    metrics.request(route ? path : "other", response.statusCode, (performance.now() - started) / 1000),
+  );
   try {
-    const path = (request.url ?? "/").split("?")[0]!;
-    const name = `${request.method} ${path}`;
-    const route = Object.hasOwn(routes, name) ? routes[name]! : null;
     if (!route) throw new RequestError(404, "not_found", `${name}: no such route`);
     send(response, 200, await route(request));
   } catch (thrown) {
@@ -156,8 +175,9 @@ async function handle(
 export async function createPolicyServer(options: PolicyServerOptions): Promise<PolicyServer> {
   const settings = { ...DEFAULTS, ...options };
   const weights = await openWeights(options.folder, settings.loadedPolicies);
-  const routes = createRoutes(settings, weights);
-  const server: Server = createServer((request, response) => void handle(routes, request, response));
+  const metrics = createServerMetrics();
+  const routes = createRoutes(settings, weights, metrics);
+  const server: Server = createServer((request, response) => void handle(routes, metrics, request, response));
   // Longer than clients keep a connection unused, so that it is theirs to close.
   server.keepAliveTimeout = 65_000;
   await new Promise<void>((resolve, reject) => {
