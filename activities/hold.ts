@@ -1,13 +1,14 @@
 /**
- * Activities under the hold of their experiment: none begins while it stands, those that can stop do, and a failure that holds sets it. What was
- * held is tried again until a resume (core/failures.ts).
+ * Activities under the hold of their experiment: none begins while it stands, those that can stop do, and a failure that holds sets it. None begins
+ * either when the disk is below its watermark, which holds too. What was held is tried again until a resume (core/failures.ts).
  */
 import { ApplicationFailure, Context } from "@temporalio/activity";
 import { failureRule } from "../core/failures.ts";
 import type { Hold } from "../core/steering.ts";
-import { type Db, holdExperiment, readHold } from "../services/store/index.ts";
+import { holdExperiment, readHold, requireDisk } from "../services/store/index.ts";
 import { afterActivityFailure } from "./budget.ts";
 import { stoppableBy, toFailure } from "./context.ts";
+import type { RecordServices } from "./services.ts";
 
 const POLL_MS = 2000;
 const RETRY = "5 seconds";
@@ -23,20 +24,22 @@ export function experimentOf(workflowId: string): string | null {
   return /^(?:eval\/[^/]+\/[^/]+\/[^/]+\/)?exp\/([^/]+)/.exec(workflowId)?.[1] ?? null;
 }
 
+type Held = Pick<RecordServices, "db" | "disk">;
+
 /** Wraps every activity of a table; the ones wrapped throw failures that Temporal understands. */
 export function withHold<T extends Record<string, (...args: never[]) => Promise<unknown>>>(
-  db: Db,
+  services: Held,
   activities: T,
 ): T {
   return Object.fromEntries(
     Object.entries(activities).map(([name, activity]) => [
       name,
-      (...args: never[]) => underHold(db, name, () => activity(...args)),
+      (...args: never[]) => underHold(services, name, () => activity(...args)),
     ]),
   ) as T;
 }
 
-async function underHold<T>(db: Db, name: string, work: () => Promise<T>): Promise<T> {
+async function underHold<T>({ db, disk }: Held, name: string, work: () => Promise<T>): Promise<T> {
   const { info, cancellationSignal } = Context.current();
   const experiment = experimentOf(info.workflowExecution?.workflowId ?? "");
   const stop = new AbortController();
@@ -54,14 +57,16 @@ async function underHold<T>(db: Db, name: string, work: () => Promise<T>): Promi
       if (!UNINTERRUPTED.has(name))
         poll = setInterval(() => void look(experiment).catch(() => undefined), POLL_MS);
     }
+    if (disk !== null) await requireDisk(disk);
     return await stoppableBy(stop.signal, work);
   } catch (error) {
     const failure = toFailure(error);
     if (experiment === null || cancellationSignal.aborted) throw failure;
     if (stop.signal.aborted && standing !== null) throw held(standing);
     if (failure instanceof ApplicationFailure && failureRule(failure.type ?? "").holds) {
-      const kind = failure.type!;
-      throw held(await holdExperiment(db, experiment, { kind, reason: failure.message }), failure);
+      const hold = await holdExperiment(db, experiment, { kind: failure.type!, reason: failure.message });
+      // Nobody could resume what is not on record: it is tried again as it is.
+      throw hold === null ? failure : held(hold, failure);
     }
     if (failure instanceof ApplicationFailure && !KEEPS_BOOKS.has(name)) {
       const { workflowExecution, activityId } = info;

@@ -1,25 +1,24 @@
 /** The activity tables of the three task queues, over injected services. */
 
-import { holdExperiment, recordAmendments } from "../services/store/index.ts";
+import {
+  holdExperiment,
+  recordAmendments,
+  recordRequest,
+  releaseExperiment,
+  StoreError,
+} from "../services/store/index.ts";
 import { assemble } from "./assemble.ts";
 import { withFailures } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
 import { filter } from "./filter.ts";
 import { withHold } from "./hold.ts";
 import { prepareEnvironment } from "./prepareEnvironment.ts";
-import {
-  findIteration,
-  findTaskSet,
-  recordExperiment,
-  recordIteration,
-  release,
-  saveTaskSet,
-} from "./records.ts";
+import { findIteration, findTaskSet, recordExperiment, recordIteration, saveTaskSet } from "./records.ts";
 import { refine } from "./refine.ts";
 import { rollout } from "./rollout.ts";
 import type { GpuServices, OrchestrateServices, SandboxServices } from "./services.ts";
 import { synthesise } from "./synthesise.ts";
-import type { GpuActivities, RecordActivities, SandboxActivities } from "./types.ts";
+import type { AssembleInput, GpuActivities, RecordActivities, SandboxActivities } from "./types.ts";
 import { startPolicy, update } from "./update.ts";
 import { validate } from "./validate.ts";
 import { verify } from "./verify.ts";
@@ -38,27 +37,33 @@ export type {
 } from "./services.ts";
 
 export function createRecordActivities(services: OrchestrateServices): RecordActivities {
+  const { db } = services;
   return withFailures({
-    amend: ({ experiment, amendments }) => recordAmendments(services.db, experiment, amendments),
+    ...withHold(services, { assemble: (input: AssembleInput) => assemble(services, input) }),
+    amend: ({ experiment, amendments }) => recordAmendments(db, experiment, amendments),
     awaitDrained: ({ experiment }) => awaitDrained(services, experiment),
     watch: (input) => watch(services, input),
-    assemble: (input) => assemble(services, input),
     evaluate: (input) => evaluate(services, input),
     filter: (input) => filter(services, input),
     findIteration: (input) => findIteration(services, input),
     findTaskSet: (input) => findTaskSet(services, input),
-    hold: async ({ experiment, hold }) => holdExperiment(services.db, experiment, hold),
+    hold: async ({ experiment, hold }) => {
+      const standing = await holdExperiment(db, experiment, hold);
+      if (standing === null) throw new StoreError("missing", `no experiment "${experiment}" is recorded`);
+      return standing;
+    },
+    noteRequest: (input) => recordRequest(db, input),
     publish: ({ policy, policyServer }) => services.policy.publish(policy, policyServer),
     recordExperiment: (input) => recordExperiment(services, input),
     recordIteration: (input) => recordIteration(services, input),
     refine: (input) => refine(services, input),
-    release: ({ experiment }) => release(services, experiment),
+    release: (input) => releaseExperiment(db, input),
     saveTaskSet: (input) => saveTaskSet(services, input),
   });
 }
 
 export function createSandboxActivities(services: SandboxServices): SandboxActivities {
-  return withHold(services.db, {
+  return withHold(services, {
     prepareEnvironment: (input) => prepareEnvironment(services, input),
     rollout: (input) => rollout(services, input),
     synthesise: (input) => synthesise(services, input),
@@ -68,7 +73,7 @@ export function createSandboxActivities(services: SandboxServices): SandboxActiv
 }
 
 export function createGpuActivities(services: GpuServices): GpuActivities {
-  return withHold(services.db, {
+  return withHold(services, {
     startPolicy: (input) => startPolicy(services, input),
     update: (input) => update(services, input),
   });

@@ -1,17 +1,14 @@
 /** Records of experiments, iterations and task sets: what people watch and what later work is found by. */
 import { scopeKey } from "../core/scope.ts";
-import type { Hold } from "../core/steering.ts";
 import {
   findTaskSet as findSet,
   getPolicy,
   hashJson,
   listTries,
-  readHold,
   recordEvent,
   recordIteration as recordIterationRow,
   recordReuse,
   recordTaskSet,
-  releaseExperiment,
   setResult,
   setStatus,
 } from "../services/store/index.ts";
@@ -102,18 +99,4 @@ export async function saveTaskSet(
     tasks,
     lastCandidate: input.lastCandidate,
   });
-}
-
-/** The hold that it ended; null where there was none. */
-export async function release({ db }: RecordServices, experiment: string): Promise<Hold | null> {
-  const before = await readHold(db, experiment);
-  await releaseExperiment(db, experiment);
-  const after = await readHold(db, experiment);
-  await recordEvent(db, {
-    key: `${experiment}/resume/${after?.epoch ?? 0}`,
-    experiment,
-    kind: "resume",
-    detail: { hold: before?.hold ?? null },
-  });
-  return before?.hold ?? null;
 }

@@ -8,7 +8,7 @@ import type { CommandCache } from "../services/harness/types.ts";
 import type { PolicyClient } from "../services/policy/client.ts";
 import type { PolicyTemplate } from "../services/policy/template.ts";
 import type { SandboxRuntime } from "../services/sandbox/runtime.ts";
-import type { ArtifactStore, Db } from "../services/store/index.ts";
+import type { ArtifactStore, Db, DiskWatermark } from "../services/store/index.ts";
 import type { SynthesisService } from "../services/synthesis/types.ts";
 import type { Trainer } from "../services/trainers/trainer.ts";
 
@@ -32,6 +32,8 @@ export interface RecordServices {
   readonly db: Db;
   readonly artifacts: ArtifactStore;
   readonly policy: PolicyAccess;
+  /** Where this worker writes; null = its disk is not watched. */
+  readonly disk: DiskWatermark | null;
 }
 
 /** The worker that looks after experiments also asks Temporal about them. */

@@ -284,8 +284,14 @@ export interface Activities {
   }): Promise<void>;
   /** The hold in force: the first reason stays until it is released. */
   hold(input: { readonly experiment: string; readonly hold: Hold }): Promise<Hold>;
-  /** The hold that it ended; null where there was none. */
-  release(input: { readonly experiment: string }): Promise<Hold | null>;
+  /** The hold that the request ended, however often it asks; null where there was none. */
+  release(input: { readonly experiment: string; readonly request: string }): Promise<Hold | null>;
+  /** Keeps on record that the request was done. */
+  noteRequest(input: {
+    readonly experiment: string;
+    readonly request: string;
+    readonly verb: "pause" | "stop" | "skip";
+  }): Promise<void>;
   /** Looks on until there is a hold, whoever set it; sets one when a watchdog trips. */
   watch(input: {
     readonly experiment: string;
@@ -311,6 +317,7 @@ export type RecordActivities = Pick<
   | "findIteration"
   | "findTaskSet"
   | "hold"
+  | "noteRequest"
   | "publish"
   | "recordExperiment"
   | "recordIteration"

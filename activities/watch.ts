@@ -1,6 +1,7 @@
 /** What looks after a running experiment: holds that others set, watchdogs, and whether everything has come to rest. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExperimentSettings } from "../core/experiment.ts";
+import { failureType } from "../core/failures.ts";
 import type { Hold } from "../core/steering.ts";
 import {
   type Db,
@@ -9,6 +10,7 @@ import {
   readProgressMark,
   recentCollapse,
   recentInfrastructureFailures,
+  requireDisk,
 } from "../services/store/index.ts";
 import { heartbeating } from "./context.ts";
 import type { RecordServices } from "./services.ts";
@@ -23,9 +25,10 @@ const EVERY_LOOKS = 5;
  * very call looks on: neither a worker that was away nor an unreachable record is the experiment's fault.
  */
 export async function watch(
-  { db }: RecordServices,
+  services: Pick<RecordServices, "db" | "disk">,
   input: { readonly experiment: string; readonly watchdog: ExperimentSettings["watchdog"] },
 ): Promise<Hold> {
+  const { db } = services;
   const { experiment, watchdog } = input;
   return heartbeating(async ({ signal }) => {
     let mark = "";
@@ -38,12 +41,20 @@ export async function watch(
         if (now !== mark) since = performance.now();
         mark = now;
         const minutes = (performance.now() - since) / 60_000;
-        const hold = await tripped(db, experiment, watchdog, minutes);
-        if (hold !== null) return holdExperiment(db, experiment, hold);
+        const hold = (await lowDisk(services)) ?? (await tripped(db, experiment, watchdog, minutes));
+        if (hold !== null) return (await holdExperiment(db, experiment, hold)) ?? hold;
       }
       await sleep(LOOK_MS, undefined, { signal });
     }
   });
+}
+
+async function lowDisk({ disk }: Pick<RecordServices, "disk">): Promise<Hold | null> {
+  if (disk === null) return null;
+  return requireDisk(disk).then(
+    () => null,
+    (error: Error) => ({ kind: failureType(error), reason: error.message }),
+  );
 }
 
 async function tripped(

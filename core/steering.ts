@@ -5,6 +5,9 @@ export interface Request {
   readonly request: string;
 }
 
+/** Requests of an experiment that are remembered: more than anyone repeats one after. */
+export const REMEMBERED = 200;
+
 export interface PauseRequest extends Request {
   /** Shown wherever the hold is. */
   readonly reason: string;

@@ -4,6 +4,7 @@ import type { MetricMeter } from "@temporalio/common";
 import { type NativeConnection, Runtime, Worker, type WorkerOptions } from "@temporalio/worker";
 import type { PolicyAccess, RecordServices } from "../activities/index.ts";
 import { connectWorker, StackError, temporalFromEnv } from "../infra/stack/index.ts";
+import { minFreeMb } from "../infra/stack/settings.ts";
 import {
   createNanoTemplate,
   createOpenAIClient,
@@ -50,6 +51,7 @@ export async function openWorkerProcess(): Promise<WorkerProcess> {
       db,
       artifacts,
       policy: policyAccess(required("TADPOLE_POLICY_URL"), (ref) => artifacts.path!(ref)),
+      disk: { folder: dataFolder, minFreeMb: await setting(minFreeMb) },
     },
     connection,
     namespace: temporal.namespace,
@@ -90,26 +92,37 @@ function policyAccess(
   };
 }
 
-/** Runs one Temporal worker until SIGTERM or SIGINT. Activities are cancelled at once: they resume elsewhere. */
+type QueueOptions = Omit<WorkerOptions, "connection" | "namespace">;
+
+/**
+ * Runs a Temporal worker for each queue until SIGTERM or SIGINT. Activities are cancelled at once: they resume elsewhere. `serving` is done once
+ * they poll, before the process says that it serves.
+ */
 export async function runWorker(
   context: WorkerProcess,
-  options: Omit<WorkerOptions, "connection" | "namespace">,
+  queues: QueueOptions | readonly QueueOptions[],
   close: (() => Promise<void>)[] = [],
-  /** Runs once the worker polls, before it counts as ready. */
   serving: () => Promise<void> = async () => {},
 ): Promise<void> {
-  const worker = await Worker.create({
-    connection: context.connection,
-    namespace: context.namespace,
-    shutdownGraceTime: 0,
-    // A cancellation reaches an activity within this time; the default of a minute would hold a full pool's surplus open.
-    maxHeartbeatThrottleInterval: "5 seconds",
-    defaultHeartbeatThrottleInterval: "5 seconds",
-    interceptors: { activity: [activityMetrics(context.meter)] },
-    ...options,
-  });
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => worker.shutdown());
-  const running = worker.run();
+  const workers = await Promise.all(
+    [queues].flat().map((options) =>
+      Worker.create({
+        connection: context.connection,
+        namespace: context.namespace,
+        shutdownGraceTime: 0,
+        // A cancellation reaches an activity within this time; the default of a minute would hold a full pool's surplus open.
+        maxHeartbeatThrottleInterval: "5 seconds",
+        defaultHeartbeatThrottleInterval: "5 seconds",
+        interceptors: { activity: [activityMetrics(context.meter)] },
+        ...options,
+      }),
+    ),
+  );
+  const shutdown = () => {
+    for (const worker of workers) if (worker.getState() === "RUNNING") worker.shutdown();
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, shutdown);
+  const running = Promise.all(workers.map((worker) => worker.run()));
   try {
     await Promise.race([serving(), running]);
     process.send?.({ ready: true, metrics: context.metrics });

@@ -7,8 +7,11 @@ export const SANDBOX_SLOTS = Number(process.env.TADPOLE_SANDBOX_SLOTS ?? Math.ma
 /** One training session per GPU worker. */
 export const GPU_SLOTS = 1;
 
-/** Short work on the record, at most as many as the database pool has connections. */
+/** Short work on the record. */
 export const RECORD_SLOTS = 8;
+
+/** Experiments at once that are looked after: each takes a slot for as long as it runs, to ask the record every two seconds. */
+export const WATCH_SLOTS = 1000;
 
 /** Workflows kept in memory by the orchestrator: more than run at once on a laptop, few enough to stay small. */
 export const CACHED_WORKFLOWS = 100;

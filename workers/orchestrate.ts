@@ -1,4 +1,4 @@
-/** The worker of the `orchestrate` queue: every workflow, and the short activities on the record. */
+/** The worker of the `orchestrate` queue: every workflow, and the short activities on the record; and of the `watch` queue, which looks after them. */
 import { ScheduleNotFoundError } from "@temporalio/client";
 import { createRecordActivities, createScheduleActivities } from "../activities/index.ts";
 import { codeVersion } from "../infra/stack/code-version.ts";
@@ -6,7 +6,7 @@ import { connectTemporal, temporalFromEnv, workerVersioning } from "../infra/sta
 import { QUEUES } from "../workflows/queues.ts";
 import { buildId, workflowBundle } from "./bundle.ts";
 import { openWorkerProcess, runWorker, setting } from "./common.ts";
-import { CACHED_WORKFLOWS, RECORD_SLOTS } from "./config.ts";
+import { CACHED_WORKFLOWS, RECORD_SLOTS, WATCH_SLOTS } from "./config.ts";
 import { startGauges } from "./gauges.ts";
 import { startedActivities } from "./started-activities.ts";
 import { deploymentOptions, makeCurrent } from "./versioning.ts";
@@ -28,22 +28,27 @@ const schedules = createScheduleActivities({
 });
 const build = buildId();
 const stopGauges = startGauges(context.meter, context.services.db, context.dataFolder, build);
+const { watch, awaitDrained, ...record } = createRecordActivities({
+  ...context.services,
+  startedActivities: (experiment) => startedActivities(client, experiment),
+});
 await runWorker(
   context,
-  {
-    ...(versioning ? { workerDeploymentOptions: deploymentOptions(versioning, build) } : {}),
-    taskQueue: QUEUES.orchestrate,
-    workflowBundle: { codePath: await workflowBundle(context.dataFolder) },
-    activities: {
-      ...createRecordActivities({
-        ...context.services,
-        startedActivities: (experiment) => startedActivities(client, experiment),
-      }),
-      ...schedules,
+  [
+    {
+      ...(versioning ? { workerDeploymentOptions: deploymentOptions(versioning, build) } : {}),
+      taskQueue: QUEUES.orchestrate,
+      workflowBundle: { codePath: await workflowBundle(context.dataFolder) },
+      activities: { ...record, ...schedules },
+      maxCachedWorkflows: CACHED_WORKFLOWS,
+      maxConcurrentActivityTaskExecutions: RECORD_SLOTS,
     },
-    maxCachedWorkflows: CACHED_WORKFLOWS,
-    maxConcurrentActivityTaskExecutions: RECORD_SLOTS,
-  },
+    {
+      taskQueue: QUEUES.watch,
+      activities: { watch, awaitDrained },
+      maxConcurrentActivityTaskExecutions: WATCH_SLOTS,
+    },
+  ],
   [stopGauges, () => connection.close()],
   async () => {
     // One that only finishes what is pinned to its build leaves the current version as it is.

@@ -15,6 +15,8 @@ import {
   amendmentProblem,
   type ExperimentSteering,
   type Hold,
+  type PauseRequest,
+  REMEMBERED,
   type Request,
   type SteeringStatus,
   settingAt,
@@ -30,10 +32,7 @@ import {
   stopUpdate,
 } from "./messages.ts";
 
-/** Requests remembered: more than anyone repeats one after. */
-const REMEMBERED = 200;
-
-/** Carried when the experiment continues as new. */
+/** Carried when the experiment continues as new; of one that is run again, from the record. */
 export interface SteeringState {
   readonly hold: Hold | null;
   readonly stopping: boolean;
@@ -60,6 +59,8 @@ export class Steering {
   #skipped = false;
   #amendments: readonly Amendment[];
   #answered: readonly string[];
+  /** Requests being done: the same one again waits for the first, and is answered as it is. */
+  readonly #inHand = new Map<string, Promise<void>>();
   #place: Place = { phase: "preparation", iteration: 0, try: 1, policy: null };
   /** Workflow of the iteration that runs; null between iterations. */
   #iteration: ExternalWorkflowHandle | null = null;
@@ -73,23 +74,23 @@ export class Steering {
     this.#amendments = carried.amendments;
     this.#answered = carried.answered;
     setHandler(stateQuery, () => this.state());
-    setHandler(pauseUpdate, (request) => this.#once(request, () => this.#pause(request.reason)), {
+    setHandler(pauseUpdate, (request) => this.#once(request, () => this.#pause(request)), {
       validator: ({ request, reason }) => {
         checkRequest(request);
         if (typeof reason !== "string" || reason.trim() === "" || reason.length > 1000)
           throw refused("reason: expected a text of at most 1000 characters");
       },
     });
-    setHandler(resumeUpdate, (request) => this.#once(request, () => this.#resume()), {
+    setHandler(resumeUpdate, (request) => this.#once(request, () => this.#resume(request)), {
       validator: ({ request }) => checkRequest(request),
     });
-    setHandler(stopUpdate, (request) => this.#once(request, () => this.#stop()), {
+    setHandler(stopUpdate, (request) => this.#once(request, () => this.#stop(request)), {
       validator: ({ request }) => checkRequest(request),
     });
-    setHandler(skipUpdate, (request) => this.#once(request, () => this.#skip()), {
+    setHandler(skipUpdate, (request) => this.#once(request, () => this.#skip(request)), {
       validator: ({ request }) => {
         checkRequest(request);
-        if (this.#answered.includes(request)) return;
+        if (this.#knows(request)) return;
         if (this.#stopping) throw refused(`experiment "${experiment}" is already stopping`);
         if (this.#place.phase === "preparation")
           throw refused("the preparation cannot be skipped: nothing could follow it");
@@ -98,7 +99,7 @@ export class Steering {
     setHandler(amendUpdate, (request) => this.#once(request, () => this.#amend(request)), {
       validator: ({ request, path, value }) => {
         checkRequest(request);
-        if (this.#answered.includes(request)) return;
+        if (this.#knows(request)) return;
         const problem = amendmentProblem(path, value);
         if (problem !== null) throw refused(problem);
         if (path === "iterations" && (value as number) < this.#place.iteration)
@@ -203,16 +204,17 @@ export class Steering {
     this.#watching.run(() => this.#watch()).catch(() => undefined);
   }
 
-  async #pause(reason: string): Promise<void> {
+  async #pause({ request, reason }: PauseRequest): Promise<void> {
     const experiment = this.#experiment;
     this.#hold = await records.hold({ experiment, hold: { kind: "user", reason } });
     this.#show();
     this.#watchAnew();
+    await records.noteRequest({ experiment, request, verb: "pause" });
   }
 
-  async #resume(): Promise<void> {
+  async #resume({ request }: Request): Promise<void> {
     // Only the record knows: a failure may have set the hold.
-    const ended = await records.release({ experiment: this.#experiment });
+    const ended = await records.release({ experiment: this.#experiment, request });
     this.#hold = null;
     this.#drained = false;
     this.#show();
@@ -220,21 +222,24 @@ export class Steering {
     if (ended === null) throw refused(`experiment "${this.#experiment}" is not held`);
   }
 
-  async #stop(): Promise<void> {
+  async #stop({ request }: Request): Promise<void> {
+    const experiment = this.#experiment;
     this.#stopping = true;
-    if (this.#hold !== null) {
-      await records.release({ experiment: this.#experiment });
+    // The record may hold what the watch has not seen yet.
+    if ((await records.release({ experiment, request })) !== null || this.#hold !== null) {
       this.#hold = null;
       this.#drained = false;
       this.#watchAnew();
     }
     this.#show();
     await this.#finishEarly({ stop: true });
+    await records.noteRequest({ experiment, request, verb: "stop" });
   }
 
-  async #skip(): Promise<void> {
+  async #skip({ request }: Request): Promise<void> {
     this.#skipped = true;
     await this.#finishEarly({ stop: false });
+    await records.noteRequest({ experiment: this.#experiment, request, verb: "skip" });
   }
 
   async #amend({ request, path, value }: AmendRequest): Promise<void> {
@@ -255,13 +260,28 @@ export class Steering {
     }
   }
 
+  #knows(request: string): boolean {
+    return this.#inHand.has(request) || this.#answered.includes(request);
+  }
+
+  /** A refused request is not remembered: it is refused again while its reason stands. */
   async #once({ request }: Request, act: () => Promise<void>): Promise<ExperimentSteering> {
     if (!this.#answered.includes(request)) {
-      // Noted first: the same request may come again while this one is being done.
-      this.#answered = [...this.#answered, request].slice(-REMEMBERED);
-      await act();
+      const inHand = this.#inHand.get(request);
+      await (inHand ?? this.#answer(request, act));
     }
     return this.state();
+  }
+
+  async #answer(request: string, act: () => Promise<void>): Promise<void> {
+    const done = act();
+    this.#inHand.set(request, done);
+    try {
+      await done;
+      this.#answered = [...this.#answered, request].slice(-REMEMBERED);
+    } finally {
+      this.#inHand.delete(request);
+    }
   }
 }
 

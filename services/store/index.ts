@@ -9,6 +9,7 @@ export {
 export { type Spent, spendBudget } from "./budget.ts";
 export { differingPaths, hashJson } from "./canonical.ts";
 export { connectDatabase, type DatabaseOptions, type Db, describeUrl, openDatabase } from "./database.ts";
+export { type DiskWatermark, requireDisk } from "./disk.ts";
 export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
 export { type EvaluationPlan, latestRate, planEvaluation } from "./evaluation-plan.ts";
@@ -25,7 +26,16 @@ export {
   setResult,
   setStatus,
 } from "./experiments.ts";
-export { type HoldState, holdExperiment, readHold, releaseExperiment } from "./holds.ts";
+export {
+  type HoldState,
+  holdExperiment,
+  readHold,
+  recordAmendments,
+  recordRequest,
+  releaseExperiment,
+  type SteeringOnRecord,
+  steeringOnRecord,
+} from "./holds.ts";
 export {
   addTry,
   countPieces,
@@ -117,5 +127,4 @@ export {
   readProgressMark,
   recentCollapse,
   recentInfrastructureFailures,
-  recordAmendments,
 } from "./watch.ts";

@@ -1,7 +1,6 @@
 /** What the watchdogs of a running experiment ask the record. */
 import { sql } from "kysely";
-import type { Amendment } from "../../core/steering.ts";
-import { type Executor, upsert } from "./rows.ts";
+import type { Executor } from "./rows.ts";
 
 /**
  * The last failure's text when the last `count` attempts that ended in this epoch all failed by infrastructure of their own; null
@@ -51,36 +50,16 @@ export async function recentCollapse(db: Executor, experiment: string, count: nu
   return resumed === undefined || rows.every(({ created_at }) => created_at > resumed.created_at);
 }
 
-/** Changes whenever anything of the experiment's work is recorded. */
+/** Changes whenever anything of the experiment's work is recorded; task sets are no one's, so that anyone's counts. */
 export async function readProgressMark(db: Executor, experiment: string): Promise<string> {
+  const own = `${experiment.replace(/[\\%_]/g, "\\$&")}/%`;
   const { rows } = await sql<{ mark: string }>`
     select concat_ws(' ',
       (select max(updated_at) from attempts where experiment = ${experiment}),
       (select count(*) from attempts where experiment = ${experiment}),
-      (select count(*) from ledger where rollout_key like ${`${experiment.replace(/[\\%_]/g, "\\$&")}/%`}),
+      (select count(*) from ledger where rollout_key like ${own}),
       (select max(created_at) from events where experiment = ${experiment}),
       (select count(*) from updates where experiment = ${experiment}),
-      (select count(*) from validations)) as mark`.execute(db);
+      (select count(*) from validations where scope like ${own} or scope like 'set/%')) as mark`.execute(db);
   return rows[0]!.mark;
-}
-
-/** All amendments as they stand, and the newest as an event with old and new value. */
-export async function recordAmendments(
-  db: Executor,
-  experiment: string,
-  amendments: readonly Amendment[],
-): Promise<void> {
-  await db
-    .updateTable("experiments")
-    .set({ amendments: JSON.stringify(amendments), updated_at: sql`now()` } as never)
-    .where("name", "=", experiment)
-    .execute();
-  const newest = amendments.at(-1);
-  if (newest === undefined) return;
-  await upsert(
-    db,
-    "events",
-    { key: `${experiment}/amend/${newest.request}`, experiment, kind: "amend", detail: newest },
-    ["key"],
-  );
 }

@@ -108,6 +108,7 @@ export async function openActivityBench(): Promise<ActivityBench> {
     runtime,
     grading,
     synthesis: createSynthesis({ grading: real, sandboxRuntime: runtime, mode: "warm" }),
+    disk: null,
     commandCache: (key) => caches.get(key) ?? caches.set(key, createCommandCache()).get(key)!,
   };
   return {

@@ -1,4 +1,5 @@
 /** Activities under a hold that is on record in a real Postgres. */
+import { tmpdir } from "node:os";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { heartbeating } from "../../activities/context.ts";
@@ -32,19 +33,22 @@ async function running(name: string): Promise<void> {
   await createExperiment(db, { name, settings: smallest, codeVersion: "test" });
 }
 
-function run(experiment: string, verb: string, work: () => Promise<unknown>): Promise<unknown> {
+const WATERMARK_ON_ANY_DISK = 2 ** 40;
+
+function run(
+  workflow: string,
+  verb: string,
+  work: () => Promise<unknown>,
+  minFreeMb: number | null = null,
+): Promise<unknown> {
   const environment = new MockActivityEnvironment({
-    workflowExecution: { workflowId: `exp/${experiment}/it/1/try/1/climb`, runId: "run" },
+    workflowExecution: { workflowId: workflow, runId: "run" },
   });
-  return environment.run(withHold(db, { [verb]: work })[verb]!);
+  const disk = minFreeMb === null ? null : { folder: tmpdir(), minFreeMb };
+  return environment.run(withHold({ db, disk }, { [verb]: work })[verb]!);
 }
 
-/** Ends when it is told to stop. */
-const untilStopped = () =>
-  heartbeating(
-    ({ signal }) =>
-      new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped")))),
-  );
+const climbOf = (experiment: string) => `exp/${experiment}/it/1/try/1/climb`;
 
 describe("under a hold", () => {
   it("no activity begins until it is released", async () => {
@@ -52,25 +56,34 @@ describe("under a hold", () => {
     await holdExperiment(db, "begins", hold);
     let begun = 0;
     const work = async () => ++begun;
-    await expect(run("begins", "verify", work)).rejects.toMatchObject({
+    await expect(run(climbOf("begins"), "verify", work)).rejects.toMatchObject({
       type: "Held",
       nonRetryable: false,
       message: "held (user): to look",
     });
     expect(begun).toBe(0);
-    await releaseExperiment(db, "begins");
-    expect(await run("begins", "verify", work)).toBe(1);
+    await releaseExperiment(db, { experiment: "begins", request: "r1" });
+    expect(await run(climbOf("begins"), "verify", work)).toBe(1);
   });
 
   it("what can stop stops, and an update ends what it began", async () => {
     await running("stops");
-    const stopped = run("stops", "rollout", untilStopped);
-    const finished = run("stops", "update", async () => {
+    const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const stopped = run(climbOf("stops"), "rollout", () =>
+      heartbeating(({ signal }) => {
+        begun[0]!.resolve();
+        return new Promise((_, reject) =>
+          signal.addEventListener("abort", () => reject(new Error("stopped"))),
+        );
+      }),
+    );
+    const finished = run(climbOf("stops"), "update", async () => {
+      begun[1]!.resolve();
       await stopped.catch(() => undefined);
       return "made";
     });
-    // Both have begun once they have read the record; a hold set before would refuse them.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    // A hold set before they have read the record would refuse them.
+    await Promise.all(begun.map(({ promise }) => promise));
     await holdExperiment(db, "stops", hold);
     await expect(stopped).rejects.toMatchObject({ type: "Held", message: "held (user): to look" });
     expect(await finished).toBe("made");
@@ -81,10 +94,52 @@ describe("under a hold", () => {
     const diverge = async () => {
       throw new TrainerError("diverged", "weights are not finite");
     };
-    await expect(run("fails", "update", diverge)).rejects.toMatchObject({ type: "Held" });
+    await expect(run(climbOf("fails"), "update", diverge)).rejects.toMatchObject({ type: "Held" });
     const set = { kind: "Diverged", reason: "weights are not finite" };
     expect((await readHold(db, "fails"))?.hold).toEqual(set);
     expect(await holdExperiment(db, "fails", hold)).toEqual(set);
+  });
+
+  it("none begins below the watermark of its disk, and all is held until there is room", async () => {
+    await running("low");
+    let begun = 0;
+    const work = async () => ++begun;
+    const low = run(climbOf("low"), "update", work, WATERMARK_ON_ANY_DISK);
+    await expect(low).rejects.toMatchObject({ type: "Held", nonRetryable: false });
+    expect(begun).toBe(0);
+    const standing = (await readHold(db, "low"))?.hold;
+    expect(standing).toEqual({
+      kind: "DiskLow",
+      reason: expect.stringMatching(
+        /MB of free disk, the watermark is 1099511627776 MB \(TADPOLE_MIN_FREE_MB\)/,
+      ),
+    });
+    expect(await releaseExperiment(db, { experiment: "low", request: "r1" })).toEqual(standing);
+    expect(await run(climbOf("low"), "update", work, 1)).toBe(1);
+  });
+
+  it("what is on record under no name fails as it is, to be tried again", async () => {
+    const full = run(
+      "eval/nano-1/heldout/sampled/exp/nowhere",
+      "rollout",
+      async () => 1,
+      WATERMARK_ON_ANY_DISK,
+    );
+    await expect(full).rejects.toMatchObject({ type: "DiskLow", nonRetryable: false });
+    expect(await holdExperiment(db, "nowhere", hold)).toBeNull();
+  });
+
+  it("a release answers its request alike however often it is asked, and ends no later hold", async () => {
+    await running("released");
+    const release = (request: string) => releaseExperiment(db, { experiment: "released", request });
+    expect(await release("none")).toBeNull();
+    await holdExperiment(db, "released", hold);
+    const both = await Promise.all([release("r1"), release("r1")]);
+    expect(both).toEqual([hold, hold]);
+    expect((await readHold(db, "released"))?.epoch).toBe(1);
+    await holdExperiment(db, "released", { kind: "user", reason: "again" });
+    expect(await release("r1")).toEqual(hold);
+    expect((await readHold(db, "released"))?.hold).toEqual({ kind: "user", reason: "again" });
   });
 
   it("finds its experiment in the id of every workflow", () => {
