@@ -1,15 +1,7 @@
 /** A piece of a try: taken over from an earlier try where that may be, else made; recorded either way (docs/replay.md). */
-import type { ArtifactRef } from "../core/artifact.ts";
 import { mayReuse, type ReplayPhase, type Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
-import {
-  ArtifactError,
-  type ArtifactStore,
-  findPiece,
-  hashJson,
-  type PieceKind,
-  recordPiece,
-} from "../services/store/index.ts";
+import { findPiece, hashJson, type PieceKind, recordPiece } from "../services/store/index.ts";
 import type { RecordServices } from "./services.ts";
 
 export interface PieceOf {
@@ -41,16 +33,4 @@ export async function pieceOf<T extends object>(
   const made = await make();
   await recordPiece(db, of.scope, key, made);
   return made;
-}
-
-/** Whether the content is there and undamaged. */
-export async function isWhole(artifacts: ArtifactStore, ref: ArtifactRef): Promise<boolean> {
-  try {
-    await artifacts.get(ref);
-    return true;
-  } catch (error) {
-    if (error instanceof ArtifactError && (error.kind === "missing" || error.kind === "damaged"))
-      return false;
-    throw error;
-  }
 }

@@ -1,10 +1,10 @@
 /** synthesise: draws candidates of a range of indices, each from its own random stream. */
 import { random } from "../core/random.ts";
 import type { GeneratorName } from "../core/task.ts";
-import { putJson } from "../services/store/index.ts";
+import { isWhole, putJson } from "../services/store/index.ts";
 import { candidateKey } from "../services/synthesis/index.ts";
 import { heartbeating } from "./context.ts";
-import { isWhole, pieceOf } from "./pieces.ts";
+import { pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
 import type { CandidateRef, SynthesiseInput, SynthesiseOutput } from "./types.ts";
 

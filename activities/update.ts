@@ -1,10 +1,10 @@
 /** update and startPolicy: what runs on the `gpu` queue. Applied once: the policy is named by its content. */
 
 import { type PolicyRef, policyId } from "../core/policy.ts";
-import { recordPolicy, recordUpdate } from "../services/store/index.ts";
+import { isWhole, recordPolicy, recordUpdate } from "../services/store/index.ts";
 import type { UpdateMetrics } from "../services/trainers/trainer.ts";
 import { heartbeating } from "./context.ts";
-import { isWhole, pieceOf } from "./pieces.ts";
+import { pieceOf } from "./pieces.ts";
 import type { GpuServices } from "./services.ts";
 import type { Activities, UpdateInput } from "./types.ts";
 

@@ -3,6 +3,7 @@ import type { ArtifactRef } from "../core/artifact.ts";
 import {
   getJson,
   getTask,
+  isWhole,
   putJson,
   recordStatement,
   recordTask,
@@ -10,7 +11,7 @@ import {
 } from "../services/store/index.ts";
 import { type Candidate, type GateVerdict, writeStatement } from "../services/synthesis/index.ts";
 import { heartbeating } from "./context.ts";
-import { isWhole, pieceOf } from "./pieces.ts";
+import { pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
 import type { ValidateInput, ValidateOutput } from "./types.ts";
 

@@ -49,7 +49,7 @@ const STATUS: Readonly<Record<string, number>> = {
   "SteeringError.unreachable": 503,
   "ReplayError.missing": 404,
   "ReplayError.running": 409,
-  "ReplayError.settings": 422,
+  "ReplayError.request": 422,
   "ScheduleError.missing": 404,
   "ScheduleError.conflict": 409,
   "ScheduleError.*": 422,

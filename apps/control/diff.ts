@@ -15,7 +15,7 @@ import {
   type TryRecord,
 } from "../../services/store/index.ts";
 import type { RunIterationInput } from "../../workflows/runIteration.ts";
-import { ReplayError } from "./replay.ts";
+import { ReplayError } from "./replay-plan.ts";
 
 export interface Part {
   /** `settings`, `candidates`, `rollouts`, … */

@@ -51,6 +51,7 @@ export {
   showRollout,
   showTask,
 } from "./records.ts";
+export { type ReplayRequest, replayCounts, type StartedReplay, startReplay } from "./replay.ts";
 export {
   type PlannedPieces,
   planReplay,
@@ -58,8 +59,7 @@ export {
   type ReplayErrorKind,
   type ReplayOptions,
   type ReplayPlan,
-  startReplay,
-} from "./replay.ts";
+} from "./replay-plan.ts";
 export {
   createSchedule,
   deleteSchedule,

@@ -2,9 +2,11 @@
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@temporalio/client";
 import { canonicalJson } from "../../core/canonical.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
+import { PHASE_OF, PIECES } from "../../core/replay.ts";
 import type { Scope } from "../../core/scope.ts";
 import {
   addTry,
+  countPieces,
   findReplay,
   getExperiment,
   listTries,
@@ -17,7 +19,9 @@ import { QUEUES } from "../../workflows/queues.ts";
 import type { runExperiment } from "../../workflows/runExperiment.ts";
 import type { RunIterationInput } from "../../workflows/runIteration.ts";
 import { codeVersion } from "./checks.ts";
+import { steeringSoFar } from "./experiments.ts";
 import {
+  type PlannedPieces,
   prepareReplay,
   type ReplayContext,
   ReplayError,
@@ -64,6 +68,18 @@ export async function startReplay(
   if (started === undefined)
     throw new ReplayError("running", `a replay of experiment "${name}" is being started by someone else`);
   return started;
+}
+
+/** What a try took over and what it made, phase by phase. */
+export async function replayCounts(
+  { db }: Pick<ReplayContext, "db">,
+  scope: Scope,
+): Promise<readonly PlannedPieces[]> {
+  const counts = await countPieces(db, scope);
+  return PIECES.map((piece) => {
+    const { reused = 0, made = 0 } = counts[piece] ?? {};
+    return { piece, phase: PHASE_OF[piece], reused, redone: made };
+  });
 }
 
 const optionsOf = (iteration: number, { from, with: overrides, continue: on = false }: ReplayOptions) => ({
@@ -133,6 +149,7 @@ async function begin(
         {
           name,
           settings: settings as ExperimentSettings,
+          steering: await steeringSoFar(db, name),
           ...(goesOn ? {} : { lastIteration: iteration }),
         },
       ],

@@ -31,16 +31,18 @@ export function parseExperimentFile(text: string, fileName: string): ExperimentS
 
 /**
  * Settings with `path=value` overrides applied in order and checked again as a whole; `path` is dotted and `value` is
- * YAML: `climb.updates=4`, `filter.band={low: 0.25, high: 0.75}`, `overrides.0.fromIteration=2`. Throws `SettingsError`.
+ * YAML: `climb.updates=4`, `filter.band={low: 0.25, high: 0.75}`, `overrides.0.fromIteration=2`. `flag` is how the user gave them, for
+ * messages. Throws `SettingsError`.
  */
 export function applyOverrides(
   settings: ExperimentSettings,
   overrides: readonly string[],
+  flag = "--set",
 ): ExperimentSettings {
   if (overrides.length === 0) return settings;
   const data: unknown = structuredClone(settings);
-  for (const override of overrides) assign(data, override);
-  return check(data, `--set ${overrides.join(" ")}`, () => null);
+  for (const override of overrides) assign(data, override, flag);
+  return check(data, `${flag} ${overrides.join(" ")}`, () => null);
 }
 
 function check(
@@ -58,9 +60,9 @@ function check(
   throw new SettingsError(kind, { file, field: path.join("."), expected, found, line: lineOf(path) });
 }
 
-function assign(data: unknown, override: string): void {
+function assign(data: unknown, override: string, flag: string): void {
   const fail = (kind: "syntax" | "unknown-key", field: string, expected: string, found: string) =>
-    new SettingsError(kind, { file: `--set ${override}`, field, expected, found, line: null });
+    new SettingsError(kind, { file: `${flag} ${override}`, field, expected, found, line: null });
   const equals = override.indexOf("=");
   const path = override.slice(0, Math.max(0, equals)).split(".");
   if (equals < 1 || !path.every((part) => /^[A-Za-z0-9-]+$/.test(part)))

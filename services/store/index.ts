@@ -9,8 +9,8 @@ export {
 export { type Spent, spendBudget } from "./budget.ts";
 export { differingPaths, hashJson } from "./canonical.ts";
 export { connectDatabase, type DatabaseOptions, type Db, describeUrl, openDatabase } from "./database.ts";
-export { type DiskWatermark, requireDisk } from "./disk.ts";
 export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";
+export { type DiskWatermark, requireDisk } from "./disk.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
 export { type EvaluationPlan, latestRate, planEvaluation } from "./evaluation-plan.ts";
 export { recordEvent } from "./events.ts";
@@ -40,11 +40,14 @@ export {
   addTry,
   countPieces,
   type FinishedPiece,
+  findReplay,
   listPieces,
   listTries,
   type NewTry,
   type PieceCounts,
+  type ReplayRecord,
   recordReuse,
+  replayingAlone,
 } from "./iteration-tries.ts";
 export {
   type Attempt,
@@ -61,7 +64,7 @@ export {
   type Slot,
   sealRollout,
 } from "./ledger.ts";
-export { type FoundPiece, findPiece, type PieceKey, type PieceKind, recordPiece } from "./pieces.ts";
+export { type FoundPiece, findPiece, isWhole, type PieceKey, type PieceKind, recordPiece } from "./pieces.ts";
 export {
   getPolicy,
   listPolicies,

@@ -1,5 +1,6 @@
 /** The tries of an iteration on record: what each finished, and the row of a further one (docs/replay.md). */
 import { sql } from "kysely";
+import type { ArtifactRef } from "../../core/artifact.ts";
 import type { Piece } from "../../core/replay.ts";
 import type { ReplayPhase } from "../../core/reuse.ts";
 import { type Scope, scopeKey } from "../../core/scope.ts";
@@ -20,8 +21,21 @@ export async function listTries(
   return query.orderBy("iteration").orderBy("try").execute();
 }
 
+/** What asked for a try, so that the same request again gives the same try. */
+export interface ReplayRecord {
+  readonly request: string;
+  readonly iteration: number;
+  readonly try: number;
+  /** As asked for. */
+  readonly options: object;
+  /** What was answered. */
+  readonly plan: object;
+}
+
 export interface NewTry {
   readonly base: IterationRow;
+  /** Recorded with the try, as an event of kind `replay`. */
+  readonly replay: Omit<ReplayRecord, "iteration" | "try">;
   readonly from: ReplayPhase | null;
   /** Path -> value. */
   readonly overrides: Readonly<Record<string, unknown>>;
@@ -30,11 +44,46 @@ export interface NewTry {
   readonly pinned: (attempt: number) => object;
 }
 
+const replayKey = (experiment: string, request: string): string => `${experiment}/replay/${request}`;
+
+/** The replay that a request of this id asked for; undefined where none did. */
+export async function findReplay(
+  db: Executor,
+  experiment: string,
+  request: string,
+): Promise<ReplayRecord | undefined> {
+  const row = await db
+    .selectFrom("events")
+    .select("detail")
+    .where("key", "=", replayKey(experiment, request))
+    .executeTakeFirst();
+  return row?.detail as ReplayRecord | undefined;
+}
+
+/**
+ * Runs `work` while nobody else does for the same experiment, in whatever process; gives undefined without running it where somebody does.
+ * What `work` writes is committed on its own: only its exclusion ends with the process.
+ */
+export async function replayingAlone<T>(
+  db: Db,
+  experiment: string,
+  work: () => Promise<T>,
+): Promise<T | undefined> {
+  return db.transaction().execute(async (tx) => {
+    const { rows } = await sql<{ mine: boolean }>`
+      select pg_try_advisory_xact_lock(hashtextextended(${`${experiment}/replay`}, 0)) as mine`.execute(tx);
+    return rows[0]!.mine ? work() : undefined;
+  });
+}
+
 /**
  * Writes the row of the next try, `pending` until it runs, and marks the rows of later iterations as stale. A try that is still pending is
  * replaced: nobody has begun it.
  */
-export async function addTry(db: Db, { base, from, overrides, codeVersion, pinned }: NewTry): Promise<Scope> {
+export async function addTry(
+  db: Db,
+  { base, replay, from, overrides, codeVersion, pinned }: NewTry,
+): Promise<Scope> {
   const { experiment, iteration } = base;
   return db.transaction().execute(async (tx) => {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`${experiment}/it/${iteration}`}, 0))`.execute(
@@ -72,6 +121,13 @@ export async function addTry(db: Db, { base, from, overrides, codeVersion, pinne
       .where("experiment", "=", experiment)
       .where("iteration", ">", iteration)
       .execute();
+    const asked: ReplayRecord = { ...replay, iteration, try: attempt };
+    await recordEvent(tx, {
+      key: replayKey(experiment, replay.request),
+      experiment,
+      kind: "replay",
+      detail: asked,
+    });
     return { experiment, iteration, try: attempt };
   });
 }
@@ -84,6 +140,8 @@ export interface FinishedPiece {
   /** Of a policy that an update of the iteration made. */
   readonly later: boolean;
   readonly reused: boolean;
+  /** What must be there whole for the piece to be taken over; null where nothing must. */
+  readonly content: ArtifactRef | null;
 }
 
 /** Every finished piece of every try, but for candidates beyond the last one whose result was read: those are surplus. */
@@ -106,10 +164,13 @@ export async function listPieces(
     .orderBy("kind")
     .orderBy("content_key")
     .execute();
+  const tasks = new Map(
+    (
+      await db.selectFrom("tasks").select(["id", "artifact"]).where("id", "in", taskIds(pieces)).execute()
+    ).map(({ id, artifact }) => [id, artifact as ArtifactRef]),
+  );
   for (const { kind, try: attempt, result, reused_from } of pieces) {
-    const made = result as { readonly index?: number; readonly candidate?: number; readonly update?: number };
-    const number =
-      kind === "candidate" ? made.index! : kind === "validation" ? made.candidate! : made.update!;
+    const [number, content] = numbered(kind, result, tasks);
     if (kind !== "update" && !isRead(attempt, number)) continue;
     const piece = kind === "candidate" ? "candidates" : kind === "validation" ? "validations" : "updates";
     found.push({
@@ -118,6 +179,7 @@ export async function listPieces(
       slot: String(number),
       later: kind === "update" && number > 1,
       reused: reused_from !== null,
+      content,
     });
   }
 
@@ -141,12 +203,49 @@ export async function listPieces(
     if (kind === "probe" && !isRead(attempt, Number(name.split("/")[1]))) continue;
     // The policy is what was found, not where.
     const slot = selects ? name.replace(`/${policy}/`, "/") : name;
-    const shared = { try: attempt, slot, later: policy !== tries.get(attempt)?.start_policy };
+    const shared = { try: attempt, slot, later: policy !== tries.get(attempt)?.start_policy, content: null };
     found.push({ ...shared, piece: `${kind} rollouts`, reused: reused_from !== null });
     if (raw_reward !== null)
       found.push({ ...shared, piece: `${kind} verdicts`, reused: verdict_from !== null });
   }
   return found;
+}
+
+interface PieceResult {
+  readonly kind: string;
+  readonly result: unknown;
+}
+
+function taskIds(pieces: readonly PieceResult[]): string[] {
+  const ids = pieces.flatMap(({ kind, result }) =>
+    kind === "validation" ? ((result as { readonly taskId: string | null }).taskId ?? []) : [],
+  );
+  // An empty list is no SQL.
+  return ids.length === 0 ? [""] : [...new Set(ids)];
+}
+
+/** Number of a piece among its kind, and what it refers to. */
+function numbered(
+  kind: string,
+  result: unknown,
+  tasks: ReadonlyMap<string, ArtifactRef>,
+): readonly [number: number, content: ArtifactRef | null] {
+  if (kind === "candidate") {
+    const drawn = result as {
+      readonly index: number;
+      readonly candidate?: { readonly artifact: ArtifactRef };
+    };
+    return [drawn.index, drawn.candidate?.artifact ?? null];
+  }
+  if (kind === "validation") {
+    const gated = result as { readonly candidate: number; readonly taskId: string | null };
+    return [gated.candidate, tasks.get(gated.taskId ?? "") ?? null];
+  }
+  const updated = result as {
+    readonly update: number;
+    readonly policy: { readonly checkpoint: ArtifactRef };
+  };
+  return [updated.update, updated.policy.checkpoint];
 }
 
 /** How many finished pieces of a kind a try took over and made itself. */

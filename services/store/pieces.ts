@@ -1,5 +1,8 @@
 /** Finished pieces of a try by what determines them, so that a later try of the same iteration takes them over. */
+import type { ArtifactRef } from "../../core/artifact.ts";
 import type { Scope } from "../../core/scope.ts";
+import type { ArtifactStore } from "./artifacts.ts";
+import { ArtifactError } from "./errors.ts";
 import { type Executor, upsert } from "./rows.ts";
 
 export type PieceKind = "candidate" | "validation" | "update";
@@ -51,4 +54,16 @@ export async function findPiece<T extends object>(
     .limit(1)
     .executeTakeFirst();
   return row === undefined ? undefined : { result: row.result as T, made: row.reused_from ?? row.try };
+}
+
+/** Whether the content is there and undamaged: a piece whose content is not is made anew. */
+export async function isWhole(artifacts: ArtifactStore, ref: ArtifactRef): Promise<boolean> {
+  try {
+    await artifacts.get(ref);
+    return true;
+  } catch (error) {
+    if (error instanceof ArtifactError && (error.kind === "missing" || error.kind === "damaged"))
+      return false;
+    throw error;
+  }
 }

@@ -94,13 +94,16 @@ export function steeringRoutes(api: Api, { session }: ApiContext): void {
       },
     },
     handler: (request, reply) =>
-      once(session.db, request, reply, async () => {
+      once(session.db, request, reply, async (key) => {
         const { name, iteration } = request.params;
         const { dryRun = false, from = null, with: overrides = [] } = request.body;
         const options = { from, with: overrides, continue: request.body.continue ?? false };
         return dryRun
           ? { status: 200, body: await planReplay(session, name, iteration, options) }
-          : { status: 202, body: await startReplay(session, name, iteration, options) };
+          : {
+              status: 202,
+              body: await startReplay(session, name, iteration, { ...options, request: key.request }),
+            };
       }),
   });
 }

@@ -1,12 +1,13 @@
 /** `replay`: a further try of an iteration, from the same pinned input. */
 import { type Command, Option } from "commander";
 import { REPLAY_PHASES, type ReplayPhase } from "../../../core/reuse.ts";
-import type { PlannedPieces } from "../../control/replay.ts";
+import type { PlannedPieces } from "../../control/replay-plan.ts";
 import { examples, wantsJson } from "../command.ts";
-import { UsageError } from "../errors.ts";
+import { exitCodes, UsageError } from "../errors.ts";
 import { type Column, formatTable, writeJson, writeLine } from "../output.ts";
+import { requestOf, type SteeringOptions, withRequest } from "../steering-view.ts";
 
-interface CommandOptions {
+interface CommandOptions extends SteeringOptions {
   readonly from?: ReplayPhase;
   readonly with: readonly string[];
   readonly dryRun: boolean;
@@ -22,7 +23,7 @@ const columns: readonly Column<PlannedPieces>[] = [
 ];
 
 export function register(program: Command): void {
-  const command = program
+  const replay = program
     .command("replay")
     .description(
       "run an iteration again as a further try: what it had finished is taken over where it still matches",
@@ -38,9 +39,10 @@ export function register(program: Command): void {
     )
     .option("--continue", "run the later iterations again too", false)
     .option("--dry-run", "show what would be re-used and made anew; start nothing", false)
-    .option("--wait", "follow it to its end", false)
-    .action(async (name: string, number: string, options: CommandOptions, self: Command) => {
-      const { planReplay, startReplay, withRecord } = await import("../../control/index.ts");
+    .option("--wait", "follow it to its end, then show what it took over", false);
+  const command = withRequest(replay).action(
+    async (name: string, number: string, options: CommandOptions, self: Command) => {
+      const { planReplay, replayCounts, startReplay, withRecord } = await import("../../control/index.ts");
       const { follow } = await import("../watch.ts");
       const json = wantsJson(self);
       const iteration = wholeNumber(number);
@@ -54,16 +56,24 @@ export function register(program: Command): void {
           );
           return writeLine(formatTable(plan.pieces, columns));
         }
-        const started = await startReplay(session, name, iteration, wanted);
+        const request = requestOf(options);
+        const started = await startReplay(session, name, iteration, { ...wanted, request });
         if (!json) {
+          writeLine(`try ${started.scope.try} of iteration ${iteration} starts from what is there:`);
           writeLine(formatTable(started.plan.pieces, columns));
-          writeLine(`started try ${started.scope.try} of iteration ${iteration}`);
         }
-        if (options.wait) process.exitCode = await follow(session, name, json);
-        else if (json) writeJson(started);
-        else writeLine(`tadpole watch ${name} follows it`);
+        if (!options.wait) {
+          if (json) writeJson(started);
+          else writeLine(`\ntadpole watch ${name} follows it`);
+          return;
+        }
+        process.exitCode = await follow(session, name, json);
+        if (json || process.exitCode !== exitCodes.done) return;
+        writeLine(`\ntry ${started.scope.try} of iteration ${iteration} came to its end:`);
+        writeLine(formatTable(await replayCounts(session, started.scope), columns));
       });
-    });
+    },
+  );
   examples(command, [
     "replay quickstart-1 2 --dry-run",
     "replay quickstart-1 2 --wait",
