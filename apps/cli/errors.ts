@@ -26,6 +26,7 @@ const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   ApiError: ["settings"],
   SteeringError: ["ended", "refused"],
   ScheduleError: "all",
+  GcError: ["input"],
   PageError: "all",
 };
 

@@ -34,6 +34,7 @@ const order = [
   "up",
   "down",
   "status",
+  "gc",
   "doctor",
 ];
 

@@ -42,6 +42,16 @@ export function formatPercent(share: number): string {
   return `${(share * 100).toFixed(1)} %`;
 }
 
+/** 0 B, 512 B, 1.5 KB, 23 MB: powers of 1024. */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  for (const unit of ["B", "KB", "MB", "GB"]) {
+    if (value < 1024) return `${value < 10 && unit !== "B" ? value.toFixed(1) : Math.round(value)} ${unit}`;
+    value /= 1024;
+  }
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} TB`;
+}
+
 export interface Output {
   readonly isTTY?: boolean;
   readonly columns?: number;

@@ -30,6 +30,7 @@ export {
   readCount,
   readFilter,
 } from "./filters.ts";
+export { collect, type GcRequest } from "./gc.ts";
 export {
   evaluationsPage,
   eventId,
