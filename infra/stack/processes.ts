@@ -154,7 +154,11 @@ function worker(context: StackContext, name: "orchestrate" | "sandbox" | "gpu"):
  * A laptop runs four of these beside everything else. Left alone, V8 lets short-lived garbage grow to several times what is in use, and
  * malloc keeps an arena per thread.
  */
-const MEMORY_FLAGS = ["--max-semi-space-size=4", "--max-old-space-size=1024", "--heap-growing-percent=25"];
+export const MEMORY_FLAGS = [
+  "--max-semi-space-size=4",
+  "--max-old-space-size=1024",
+  "--heap-growing-percent=25",
+];
 
 /** `workers/<name>.ts`, run by this Node. */
 function nodeProcess(
