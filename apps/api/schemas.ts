@@ -166,6 +166,7 @@ const MEANING: Readonly<Record<number, string>> = {
   403: "The token lacks the scope, or the request comes from another site.",
   404: "Nothing of that name is on record.",
   409: "It conflicts with what is there, or is in progress.",
+  410: "It is on record, its content was removed.",
   413: "The body is over 1 MB.",
   414: "A part of the path is too long.",
   415: "The body is not JSON.",

@@ -123,7 +123,7 @@ export function experimentRoutes(api: Api, context: ApiContext): void {
       querystring: z.strictObject({ a: tryKey, b: tryKey }),
       response: {
         200: json(z.looseObject({ same: z.boolean() }), "As tadpole diff --json writes it."),
-        ...problems(404),
+        ...problems(404, 410),
       },
     },
     handler: ({ query: { a, b } }) => diffTries(session, scopeOf(a), scopeOf(b)) as never,

@@ -24,7 +24,7 @@ const byKey = z.strictObject({
 
 export function recordRoutes(api: Api, { session }: ApiContext): void {
   const page = { 200: pageOf, ...problems() };
-  const one = (what: string) => ({ 200: json(record, what), ...problems(404) });
+  const one = (what: string) => ({ 200: json(record, what), ...problems(404, 410) });
   api.route({
     method: "GET",
     url: "/v1/tasks",
@@ -91,7 +91,7 @@ export function recordRoutes(api: Api, { session }: ApiContext): void {
           description: "A safetensors file.",
           content: { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } },
         } as never,
-        ...problems(404),
+        ...problems(404, 410),
       },
     },
     handler: async ({ params }, reply) =>
