@@ -31,6 +31,8 @@ export function measure(parts: Omit<Measure, "ratio" | "ok">): Measure {
 }
 
 export interface BenchContext {
+  /** A smaller run was asked for, where the bench has one. */
+  readonly quick: boolean;
   /** A line for people who wait. */
   progress(line: string): void;
   /** Runs once the bench has ended, however it ended; the last one first. */

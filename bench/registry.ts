@@ -4,6 +4,8 @@ import type { BenchModule } from "./bench.ts";
 export interface BenchEntry {
   readonly name: string;
   readonly about: string;
+  /** Its goals are promises: one that is missed fails also without --strict. */
+  readonly strict?: true;
   readonly load: () => Promise<BenchModule>;
 }
 
@@ -12,6 +14,12 @@ export const BENCHES: readonly BenchEntry[] = [
     name: "temporal",
     about: "rollouts of 1 s each as workflows against the same calls in a loop",
     load: () => import("./temporal.ts"),
+  },
+  {
+    name: "scale",
+    about: "12,000 rollouts through the real workflows against 1,000: cost, memory, histories, record",
+    strict: true,
+    load: () => import("./scale.ts"),
   },
   {
     name: "sandbox",
