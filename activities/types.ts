@@ -116,6 +116,8 @@ export interface RolloutOutput {
   readonly exit: string;
   readonly turns: number;
   readonly generatedTokens: number;
+  /** Of the attempt before the one that was accepted, for people; absent when there was none. */
+  readonly failure?: string | null;
 }
 
 export interface VerifyOutput {

@@ -4,9 +4,11 @@ import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
+import type { Outcome } from "../core/search-attributes.ts";
 import type { StatementLevel } from "../core/task.ts";
+import { noteAttributes } from "./attributes.ts";
 import { collect } from "./collectGroup.ts";
-import { records, sandboxes, withSummary } from "./config.ts";
+import { records, sandboxes } from "./config.ts";
 
 export interface CalibrateTaskInput {
   readonly scope: Scope;
@@ -18,6 +20,7 @@ export interface CalibrateTaskInput {
 
 export interface AdmittedTask {
   readonly taskId: string;
+  readonly environment: string;
   readonly level: StatementLevel;
   /** Key of the probe group that admitted it; null without a filter. */
   readonly probeGroup: string | null;
@@ -28,6 +31,10 @@ export interface CalibrateTaskOutput {
   readonly refinements: number;
   /** Why it was dropped: a gate, or the filter's reason. */
   readonly reason: string | null;
+  /** Of its latest probe; null when it was not probed. */
+  readonly passes: number | null;
+  /** The latest that a probe's rollouts had to be tried again for. */
+  readonly failure: string | null;
 }
 
 export function validateInput(
@@ -41,38 +48,41 @@ export function validateInput(
 export async function calibrateTask(input: CalibrateTaskInput): Promise<CalibrateTaskOutput> {
   const { scope, candidate, settings, policy } = input;
   const { synthesis, filter } = settings;
-  const { taskId, rejectedBy } = await sandboxes.validate.executeWithOptions(
-    withSummary(
-      "sandbox",
-      `validate ${candidate.generator} candidate ${candidate.index} in ${candidate.environment.name}`,
-    ),
-    [
-      {
-        ...validateInput(scopeKey(scope), candidate, {
-          stabilityRuns: synthesis.stabilityRuns,
-          level: synthesis.startLevel,
-        }),
-        scope,
-        reuse: input.reuse ?? null,
-      },
-    ],
-  );
-  if (taskId === null) return { admitted: null, refinements: 0, reason: rejectedBy };
+  const environment = candidate.environment.name;
+  let refinements = 0;
+  let passes: number | null = null;
+  let failure: string | null = null;
+  const end = (
+    outcome: Outcome,
+    how: Partial<Pick<CalibrateTaskOutput, "admitted" | "reason">>,
+  ): CalibrateTaskOutput => {
+    noteAttributes({ outcome });
+    return { admitted: null, reason: null, refinements, passes, failure, ...how };
+  };
+  const { taskId, rejectedBy } = await sandboxes.validate({
+    ...validateInput(scopeKey(scope), candidate, {
+      stabilityRuns: synthesis.stabilityRuns,
+      level: synthesis.startLevel,
+    }),
+    scope,
+    reuse: input.reuse ?? null,
+  });
+  if (taskId === null) return end("rejected", { reason: rejectedBy });
   let level = synthesis.startLevel;
-  if (!filter.enabled) return { admitted: { taskId, level, probeGroup: null }, refinements: 0, reason: null };
+  if (!filter.enabled) return end("admitted", { admitted: { taskId, environment, level, probeGroup: null } });
   const probed: StatementLevel[] = [];
-  for (let refinement = 0; ; refinement++) {
+  for (; ; refinements++) {
     probed.push(level);
     const group: GroupInput = {
       scope,
       phase: "probe",
-      key: `${scopeKey(scope)}/task/${candidate.index}/probe/${refinement}`,
+      key: `${scopeKey(scope)}/task/${candidate.index}/probe/${refinements}`,
       taskId,
       level,
       policy,
       size: filter.probes,
       seed: settings.seed,
-      randomKeys: [scope.iteration, "probe", candidate.index, refinement],
+      randomKeys: [scope.iteration, "probe", candidate.index, refinements],
       limits: settings.rollout.limits,
       sampling: settings.rollout.sampling,
       sandbox: settings.sandbox,
@@ -82,33 +92,26 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
       infrastructureRetries: settings.limits.infrastructureRetries,
       reuse: input.reuse ?? null,
     };
-    const { passes } = await collect({ group });
-    const decision = await records.filter.executeWithOptions(
-      withSummary("record", `${passes}/${filter.probes} passes at level ${level}`),
-      [
-        {
-          recordScope: scopeKey(scope),
-          candidate: candidate.index,
-          taskId,
-          level,
-          refinement,
-          probed,
-          group,
-          passes,
-          filter,
-          levels: { min: synthesis.minLevel, max: synthesis.maxLevel },
-        },
-      ],
-    );
+    const probe = await collect({ group });
+    passes = probe.passes;
+    failure = probe.failure ?? failure;
+    const decision = await records.filter({
+      recordScope: scopeKey(scope),
+      candidate: candidate.index,
+      taskId,
+      level,
+      refinement: refinements,
+      probed,
+      group,
+      passes,
+      filter,
+      levels: { min: synthesis.minLevel, max: synthesis.maxLevel },
+    });
     if (decision.action === "admit")
-      return { admitted: { taskId, level, probeGroup: group.key }, refinements: refinement, reason: null };
-    if (decision.action === "drop")
-      return { admitted: null, refinements: refinement, reason: decision.reason };
-    const { written, reason } = await records.refine.executeWithOptions(
-      withSummary("record", `statement level ${level} → ${decision.level}`),
-      [{ taskId, level: decision.level }],
-    );
-    if (!written) return { admitted: null, refinements: refinement, reason };
+      return end("admitted", { admitted: { taskId, environment, level, probeGroup: group.key } });
+    if (decision.action === "drop") return end("dropped", { reason: decision.reason });
+    const { written, reason } = await records.refine({ taskId, level: decision.level });
+    if (!written) return end("dropped", { reason });
     level = decision.level;
   }
 }

@@ -1,7 +1,7 @@
 /** A stream of unique candidates in index order: synthesised in small batches, duplicates and over-used functions left out. */
 import type { CandidateRef, SynthesiseInput } from "../activities/types.ts";
 import { random } from "../core/random.ts";
-import { sandboxes, withSummary } from "./config.ts";
+import { sandboxes } from "./config.ts";
 
 /** Candidates per activity: enough to keep histories short, few enough to waste little when the pool is full. */
 const BATCH = 8;
@@ -88,10 +88,7 @@ export class CandidateStream {
       }
       if (this.#from >= this.#end) return null;
       const count = Math.min(BATCH, this.#end - this.#from);
-      const { candidates, empty } = await sandboxes.synthesise.executeWithOptions(
-        withSummary("sandbox", `synthesise candidates ${this.#from}–${this.#from + count - 1}`),
-        [{ ...this.#source, from: this.#from, count }],
-      );
+      const { candidates, empty } = await sandboxes.synthesise({ ...this.#source, from: this.#from, count });
       this.#from += count;
       this.#leftOut.push(...empty.map(({ index }) => index));
       this.#queue = [...candidates];

@@ -1,14 +1,24 @@
 /** The climb: groups → batch → update → publish, with a bounded lag (docs/method.md §6). */
-import { CancellationScope, condition, continueAsNew, executeChild, setHandler } from "@temporalio/workflow";
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  executeChild,
+  setCurrentDetails,
+  setHandler,
+} from "@temporalio/workflow";
 import type { GroupInput } from "../activities/types.ts";
 import { tasksOfUpdate } from "../core/deck.ts";
+import { describeGroup } from "../core/descriptions.ts";
+import { type ClimbStanding, climbDetails, withPasses } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
+import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
 import type { AdmittedTask } from "./calibrateTask.ts";
 import { collectGroup } from "./collectGroup.ts";
-import { CHILD_EVENTS, historyIsLong, records, trainer, withSummary } from "./config.ts";
+import { CHILD_EVENTS, historyIsLong, records, trainer } from "./config.ts";
 import { tryId } from "./ids.ts";
 import { finishEarlySignal } from "./messages.ts";
 import { mapWindow } from "./window.ts";
@@ -36,7 +46,11 @@ interface ClimbState {
   readonly checkpoints: readonly Checkpoint[];
   /** How many groups are collected for each update not made yet: the first of its tasks. */
   readonly collected: Readonly<Record<number, number>>;
+  /** What the details say of the runs before. */
+  readonly shown?: Pick<ClimbStanding, "passes" | "lastUpdate" | "lastFailure">;
 }
+
+const NOTHING_SHOWN = { passes: [], lastUpdate: null, lastFailure: null };
 
 interface Collected {
   /** Of all the update's groups. */
@@ -53,6 +67,20 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
   const checkpoints = [...start.checkpoints];
   const collected = new Map<number, Promise<Collected>>();
   const flight = new CancellationScope();
+  const since = Date.now();
+  let last: Checkpoint | null =
+    start.next === 1 ? null : { update: start.next - 1, policy: versions.at(-1)! };
+  let { passes: seen, lastUpdate, lastFailure } = start.shown ?? NOTHING_SHOWN;
+  const show = (): void => {
+    const update = last?.update ?? 0;
+    const policy = versions.at(-1)!.id;
+    const groups = seen.reduce((sum, count) => sum + count, 0);
+    const pace = { since, now: Date.now(), done: update - (start.next - 1), left: updates - update };
+    setCurrentDetails(
+      climbDetails({ update, updates, policy, lastUpdate, groups, passes: seen, lastFailure, pace }),
+    );
+  };
+  show();
   let ending = false;
   setHandler(finishEarlySignal, () => {
     ending = true;
@@ -97,19 +125,24 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
           infrastructureRetries: settings.limits.infrastructureRetries,
           reuse: input.reuse ?? null,
         };
-        await executeChild(collectGroup, {
+        const { passes, failure } = await executeChild(collectGroup, {
           workflowId: `${tryId(scope)}/group/${update}-${n}`,
           args: [{ group }],
-          staticSummary: `update ${update}: ${groupSize} rollouts of ${task.taskId} by ${policy.id}`,
+          ...describeGroup(group, update),
+          typedSearchAttributes: searchAttributes({
+            ...attributesOf(scope, "climb", policy),
+            environment: task.environment,
+          }),
         });
+        seen = withPasses(seen, passes, groupSize);
+        lastFailure = failure ?? lastFailure;
+        show();
       },
       cut,
     );
     return { keys: chosen.map((task, n) => groupKey(update, n, task)), done: before + now.length };
   };
 
-  let last: Checkpoint | null =
-    start.next === 1 ? null : { update: start.next - 1, policy: versions.at(-1)! };
   for (let update = start.next; update <= updates; update++) {
     // Update v trains on tokens of version max(0, v - 1 - maxLag), which exists once v <= update + maxLag.
     for (let ahead = update; ahead <= Math.min(updates, update + maxLag); ahead++) {
@@ -130,43 +163,51 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
     if (drained !== null)
       return await continueAsNew<typeof climb>({
         ...input,
-        carried: { next: update, versions, checkpoints, collected: drained },
+        carried: {
+          next: update,
+          versions,
+          checkpoints,
+          collected: drained,
+          shown: { passes: seen, lastUpdate, lastFailure },
+        },
       });
     collected.delete(update);
     const parent = versions.at(-1)!;
-    const { batch, kept, dropped } = await records.assemble.executeWithOptions(
-      withSummary("record", `batch of update ${update}`),
-      [{ scope, update, groups: ready.keys, advantage: settings.advantage }],
-    );
+    const { batch, kept, dropped } = await records.assemble({
+      scope,
+      update,
+      groups: ready.keys,
+      advantage: settings.advantage,
+    });
     let policy = parent;
     if (batch !== null) {
-      policy = await trainer.update.executeWithOptions(
-        withSummary("gpu", `update ${update} of ${updates}: ${kept} groups, ${dropped} without variance`),
-        [
-          {
-            scope,
-            update,
-            batch,
-            kept,
-            dropped,
-            parent,
-            freshOptimizer: parent.id === input.policy.id,
-            loss: settings.loss,
-            optimizer: settings.optimizer,
-            reuse: input.reuse ?? null,
-          },
-        ],
-      );
-      await records.publish.executeWithOptions(withSummary("record", `publish ${policy.id}`), [
-        { policy, policyServer: settings.policy },
-      ]);
+      policy = await trainer.update({
+        scope,
+        update,
+        batch,
+        kept,
+        dropped,
+        parent,
+        freshOptimizer: parent.id === input.policy.id,
+        loss: settings.loss,
+        optimizer: settings.optimizer,
+        reuse: input.reuse ?? null,
+      });
+      await records.publish({ policy, policyServer: settings.policy });
+      noteAttributes({ policy: policy.id });
     }
+    lastUpdate =
+      batch === null
+        ? `${update} was left out: none of ${dropped} groups has variance`
+        : `${update} from ${kept} groups, ${dropped} without variance left out`;
     versions.push(policy);
     if (versions.length > maxLag + 1) versions.shift();
     if (update % settings.selection.everyUpdates === 0 || update === updates)
       checkpoints.push({ update, policy });
     last = { update, policy };
+    show();
   }
+  noteAttributes({ outcome: last?.update === updates ? "finished" : "cut-short" });
   // Ended early, the last update's policy stands for election too.
   if (last !== null && checkpoints.at(-1)?.update !== last.update) checkpoints.push(last);
   return checkpoints;

@@ -1,33 +1,29 @@
 /** A group: rollouts of one task by one policy, then their verdicts. A slot is filled again until it holds a sample. */
 import type { GroupInput, VerifyOutput } from "../activities/types.ts";
-import { sandboxes, withSummary } from "./config.ts";
+import { noteAttributes } from "./attributes.ts";
+import { sandboxes } from "./config.ts";
 
 export interface CollectGroupInput {
   readonly group: GroupInput;
 }
 
+export interface CollectedGroup extends VerifyOutput {
+  /** The failure that a rollout was tried again for; null when each came at the first try. */
+  readonly failure: string | null;
+}
+
 /** Infrastructure failures are no sample: the activity counts them, and holds the experiment when a slot has had too many. */
-export async function collect(input: CollectGroupInput): Promise<VerifyOutput> {
+export async function collect(input: CollectGroupInput): Promise<CollectedGroup> {
   const { group } = input;
   const members = Array.from({ length: group.size }, (_, member) => member);
-  await Promise.all(
-    members.map((member) =>
-      sandboxes.rollout.executeWithOptions(
-        withSummary(
-          "sandbox",
-          `rollout ${member + 1}/${group.size} of ${group.taskId} by ${group.policy.id}`,
-        ),
-        [{ group, member }],
-      ),
-    ),
-  );
-  return sandboxes.verify.executeWithOptions(
-    withSummary("sandbox", `verify ${group.size} rollouts of ${group.taskId}`),
-    [group],
-  );
+  const rollouts = await Promise.all(members.map((member) => sandboxes.rollout({ group, member })));
+  const verified = await sandboxes.verify(group);
+  return { ...verified, failure: rollouts.findLast((rollout) => rollout.failure != null)?.failure ?? null };
 }
 
 /** The same as a workflow of its own, `…/group/<update>-<n>`. */
-export async function collectGroup(input: CollectGroupInput): Promise<VerifyOutput> {
-  return collect(input);
+export async function collectGroup(input: CollectGroupInput): Promise<CollectedGroup> {
+  const collected = await collect(input);
+  noteAttributes({ outcome: collected.zeroVariance ? "uniform" : "mixed" });
+  return collected;
 }

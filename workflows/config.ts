@@ -1,8 +1,10 @@
 /** Timeouts and retries of every activity, by reliability class, and how long a history may grow. Nowhere else. */
 import { type ActivityOptions, proxyActivities, workflowInfo } from "@temporalio/workflow";
-import type { GpuActivities, RecordActivities, SandboxActivities } from "../activities/types.ts";
+import type { Activities, GpuActivities, RecordActivities, SandboxActivities } from "../activities/types.ts";
+import { clipped } from "../core/descriptions.ts";
 import { NOT_RETRIED } from "../core/failures.ts";
 import { QUEUES } from "./queues.ts";
+import { SENTENCES } from "./sentences.ts";
 
 /**
  * A dead worker shows as a missing heartbeat, so this bounds how long its work lies still. Activities beat every two seconds
@@ -52,12 +54,24 @@ export function lookingOn(summary: string) {
   });
 }
 
-export const records = proxyActivities<RecordActivities>(record);
-export const sandboxes = proxyActivities<SandboxActivities>(sandbox);
-export const trainer = proxyActivities<GpuActivities>(gpu);
+/** Each call says in the Temporal UI what it does. */
+function speaking<A extends Partial<Activities>>(options: ActivityOptions): A {
+  return new Proxy({} as A, {
+    get: (_, verb: keyof Activities) => (input: never) => {
+      const summary = clipped((SENTENCES[verb] as (input: never) => string)(input));
+      const activities = proxyActivities<Activities>({ ...options, summary });
+      return (activities[verb] as (input: never) => unknown)(input);
+    },
+  });
+}
 
-export function withSummary(kind: "record" | "sandbox" | "gpu", summary: string): ActivityOptions {
-  return { ...{ record, sandbox, gpu }[kind], summary };
+export const records = speaking<RecordActivities>(record);
+export const sandboxes = speaking<SandboxActivities>(sandbox);
+export const trainer = speaking<GpuActivities>(gpu);
+
+/** For short work on the record whose verbs are not the loop's. */
+export function withSummary(summary: string): ActivityOptions {
+  return { ...record, summary: clipped(summary) };
 }
 
 /** Events that no history passes: a worker that has lost its cache reads all of them before it goes on. */

@@ -1,6 +1,7 @@
 /** Evaluates one policy on one fixed task set: tasks × samples, the same random streams for every policy. */
-import { continueAsNew } from "@temporalio/workflow";
+import { continueAsNew, setCurrentDetails } from "@temporalio/workflow";
 import type { EvaluateOutput, GroupInput, TaskSetRef } from "../activities/types.ts";
+import { type EvaluationStanding, evaluationDetails, withPasses } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
@@ -8,7 +9,7 @@ import type { Scope } from "../core/scope.ts";
 import type { StatementLevel } from "../core/task.ts";
 import type { Sampling } from "../core/trajectory.ts";
 import { collect } from "./collectGroup.ts";
-import { ACTIVITY_EVENTS, historyIsLong, records, withSummary } from "./config.ts";
+import { ACTIVITY_EVENTS, historyIsLong, records } from "./config.ts";
 import { mapWindow } from "./window.ts";
 
 export interface EvaluatePolicyInput {
@@ -26,6 +27,8 @@ export interface EvaluatePolicyInput {
   readonly reuse?: Reuse | null;
   /** Tasks whose groups are collected, the first of the set: carried over when the history grows long. */
   readonly collected?: number;
+  /** What the details say of the runs before. */
+  readonly shown?: Pick<EvaluationStanding, "passes" | "lastFailure">;
 }
 
 export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<EvaluateOutput> {
@@ -54,26 +57,40 @@ export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<Evalua
   );
   const { groups: window } = settings.concurrency;
   const before = input.collected ?? 0;
+  const since = Date.now();
+  let { passes: seen, lastFailure } = input.shown ?? { passes: [], lastFailure: null };
+  let tasks = before;
+  const show = (): void => {
+    const pace = { since, now: Date.now(), done: tasks - before, left: groups.length - tasks };
+    setCurrentDetails(evaluationDetails({ tasks, of: groups.length, passes: seen, lastFailure, pace }));
+  };
+  show();
   const now = await mapWindow(
     groups.slice(before),
     window,
-    (group) => collect({ group }),
+    async (group) => {
+      const { passes, failure } = await collect({ group });
+      tasks++;
+      seen = withPasses(seen, passes, input.samples);
+      lastFailure = failure ?? lastFailure;
+      show();
+    },
     () => historyIsLong(window * (input.samples + 1) * ACTIVITY_EVENTS),
   );
   const collected = before + now.length;
-  if (collected < groups.length) return await continueAsNew<typeof evaluatePolicy>({ ...input, collected });
-  return records.evaluate.executeWithOptions(
-    withSummary("record", `pass@1 of ${input.policy.id} on ${set.name}`),
-    [
-      {
-        scope,
-        set: set.name,
-        setHash: set.hash,
-        mode: input.mode,
-        policy: input.policy.id,
-        groups: groups.map((group) => group.key),
-        seed: settings.evaluation.seed,
-      },
-    ],
-  );
+  if (collected < groups.length)
+    return await continueAsNew<typeof evaluatePolicy>({
+      ...input,
+      collected,
+      shown: { passes: seen, lastFailure },
+    });
+  return records.evaluate({
+    scope,
+    set: set.name,
+    setHash: set.hash,
+    mode: input.mode,
+    policy: input.policy.id,
+    groups: groups.map((group) => group.key),
+    seed: settings.evaluation.seed,
+  });
 }

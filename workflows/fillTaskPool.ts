@@ -4,13 +4,17 @@ import {
   continueAsNew,
   executeChild,
   isCancellation,
+  setCurrentDetails,
   setHandler,
 } from "@temporalio/workflow";
 import type { CandidateRef, EnvironmentRef } from "../activities/types.ts";
+import { describeCandidate } from "../core/descriptions.ts";
+import { type PoolStanding, poolDetails, withPasses } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
+import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
 import { type AdmittedTask, type CalibrateTaskOutput, calibrateTask } from "./calibrateTask.ts";
 import { CandidateStream, type CandidateStreamState } from "./candidates.ts";
 import { CHILD_EVENTS, historyIsLong } from "./config.ts";
@@ -36,7 +40,13 @@ interface PoolState extends Omit<TaskPool, "dropped"> {
   /** Tasks that are enough. */
   readonly wanted: number;
   readonly stream: CandidateStreamState;
+  readonly shown: Shown;
 }
+
+/** What the details say beside the counts. */
+type Shown = Pick<PoolStanding, "passes" | "lastLeftOut" | "lastFailure">;
+
+const NOTHING_SHOWN: Shown = { passes: [], lastLeftOut: null, lastFailure: null };
 
 export interface TaskPool {
   readonly admitted: readonly AdmittedTask[];
@@ -76,6 +86,18 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
     lastCandidate: -1,
     wanted: synthesis.poolTasks,
   };
+  let shown = input.carried?.shown ?? NOTHING_SHOWN;
+  const since = Date.now();
+  const before = admitted.length;
+  const show = (): void => {
+    const done = admitted.length;
+    const pace = { since, now: Date.now(), done: done - before, left: wanted - done };
+    const { maxCandidates } = synthesis;
+    setCurrentDetails(
+      poolDetails({ admitted: done, wanted, candidates, maxCandidates, dropped, refined, ...shown, pace }),
+    );
+  };
+  show();
   const flight = new CancellationScope();
   setHandler(finishEarlySignal, ({ stop }) => {
     // Without a task nothing can follow: a pool that is skipped too soon ends with its first.
@@ -94,7 +116,11 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
         executeChild(calibrateTask, {
           workflowId: `${tryId(scope)}/task/${candidate.index}`,
           args: [{ scope, candidate, policy: input.policy, settings, reuse: input.reuse ?? null }],
-          staticSummary: `${candidate.generator} in ${candidate.environment.name}: ${candidate.functions.join(", ")}`,
+          ...describeCandidate(candidate, input.policy.id),
+          typedSearchAttributes: searchAttributes({
+            ...attributesOf(scope, "pool", input.policy),
+            environment: candidate.environment.name,
+          }),
         }).catch((error: unknown) => {
           if (isCancellation(error) && flight.consideredCancelled) return null;
           throw error;
@@ -110,6 +136,8 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
           admitted.push(result.admitted);
           keys.push(candidate.key);
         }
+        shown = noted(shown, candidate, result, settings.filter.probes);
+        show();
         return admitted.length < wanted;
       },
       cancel: () => flight.cancel(),
@@ -120,9 +148,21 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
   if (end === "cut" && !flight.consideredCancelled)
     return await continueAsNew<typeof fillTaskPool>({
       ...input,
-      carried: { ...pool, wanted, stream: stream.carried },
+      carried: { ...pool, wanted, stream: stream.carried, shown },
     });
+  noteAttributes({ outcome: admitted.length >= synthesis.poolTasks ? "finished" : "cut-short" });
   // With enough tasks the pool ends at the last candidate that was read, whatever else was already synthesised.
   const last = end === "exhausted" ? synthesis.maxCandidates : lastCandidate;
   return { ...pool, dropped: dropped + stream.leftOut(last) };
+}
+
+function noted(shown: Shown, candidate: CandidateRef, result: CalibrateTaskOutput, probes: number): Shown {
+  const { admitted, reason, passes, failure } = result;
+  const { index, generator, environment } = candidate;
+  const leftOut = `candidate ${index}, a ${generator} in ${environment.name}: ${reason ?? "no reason given"}`;
+  return {
+    passes: passes === null ? shown.passes : withPasses(shown.passes, passes, probes),
+    lastLeftOut: admitted === null ? leftOut : shown.lastLeftOut,
+    lastFailure: failure ?? shown.lastFailure,
+  };
 }

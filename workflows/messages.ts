@@ -1,5 +1,6 @@
-/** What a running experiment can be asked and told: updates and a query of `exp/<name>`, signals to its children. */
+/** What a running experiment can be asked and told: updates and a query of `exp/<name>`, signals to and from its children. */
 import { defineQuery, defineSignal, defineUpdate } from "@temporalio/workflow";
+import type { Phase } from "../core/search-attributes.ts";
 import type { AmendRequest, ExperimentSteering, PauseRequest, Request } from "../core/steering.ts";
 
 /** Each returns on acceptance; a request id seen before gives the state and changes nothing. */
@@ -14,3 +15,6 @@ export const stateQuery = defineQuery<ExperimentSteering>("state");
 
 /** To an iteration and to its phase: come to an end with what is there. `stop`: no later phase begins but the selection. */
 export const finishEarlySignal = defineSignal<[{ readonly stop: boolean }]>("finishEarly");
+
+/** From an iteration to its experiment: which phase it is in now. */
+export const phaseSignal = defineSignal<[Phase]>("phase");

@@ -10,6 +10,8 @@ import {
   startChild,
 } from "@temporalio/workflow";
 import type { EnvironmentRef, TaskSetRef, TaskSetSpec } from "../activities/types.ts";
+import { describeEvaluation, describeIteration, describeTaskSet } from "../core/descriptions.ts";
+import { passAt1Line } from "../core/details.ts";
 import {
   type ExperimentSettings,
   evaluationGrading,
@@ -20,7 +22,9 @@ import {
 } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Scope } from "../core/scope.ts";
-import { records, sandboxes, trainer, withSummary } from "./config.ts";
+import { sole } from "../core/search-attributes.ts";
+import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
+import { records, sandboxes, trainer } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { experimentId, tryId } from "./ids.ts";
 import { prepareTaskSet } from "./prepareTaskSet.ts";
@@ -55,6 +59,7 @@ export async function runExperiment(input: RunExperimentInput): Promise<PolicyRe
     return await steering.whileWatching(() => advance(input, steering));
   } catch (error) {
     if (error instanceof ContinueAsNew) throw error;
+    noteAttributes({ outcome: isCancellation(error) ? "stopped" : "failed" });
     await CancellationScope.nonCancellable(() =>
       records.recordExperiment({
         experiment: name,
@@ -69,8 +74,9 @@ export async function runExperiment(input: RunExperimentInput): Promise<PolicyRe
 /** One iteration, then the same again in a new run; or the end. */
 async function advance(input: RunExperimentInput, steering: Steering): Promise<PolicyRef> {
   const { name, settings, lastIteration } = input;
-  const state = input.carried ?? (await prepare(input));
+  const state = input.carried ?? (await prepare(input, steering));
   const end = async (status: "done" | "stopped", policy: PolicyRef, error?: string): Promise<PolicyRef> => {
+    noteAttributes({ outcome: status, policy: policy.id });
     await records.recordExperiment({
       experiment: name,
       status,
@@ -91,7 +97,14 @@ async function advance(input: RunExperimentInput, steering: Steering): Promise<P
   const { scope, policy, keys } = await iterate(input, state, steering);
   if (steering.stopping) return end("stopped", policy);
   steering.enter({ phase: "evaluation", iteration: state.next, try: scope.try, policy: policy.id });
-  await evaluate(scope, settings, policy, state.sets, () => steering.stopping || steering.takeSkip());
+  await evaluate(
+    scope,
+    settings,
+    policy,
+    state.sets,
+    steering,
+    () => steering.stopping || steering.takeSkip(),
+  );
   await condition(allHandlersFinished);
   return await continueAsNew<typeof runExperiment>({
     name,
@@ -132,9 +145,10 @@ async function iterate(
   const running = await startChild(runIteration, {
     workflowId,
     args: [input],
-    staticSummary: `iteration ${iteration} of ${settings.iterations}${scope.try === 1 ? "" : `, try ${scope.try}`}`,
+    ...describeIteration(scope, settings, input.policy.id),
+    typedSearchAttributes: searchAttributes(attributesOf(scope, "pool", input.policy)),
   });
-  steering.enter({ phase: "iteration", iteration, try: scope.try, policy: input.policy.id }, workflowId);
+  steering.enter({ phase: "pool", iteration, try: scope.try, policy: input.policy.id }, workflowId);
   return { scope, ...(await running.result()) };
 }
 
@@ -145,7 +159,7 @@ function rootCause(error: unknown): string {
 }
 
 /** Environments, start policy, fixed task sets, and the evaluation of the untrained policy: iteration 0. */
-async function prepare({ name, settings }: RunExperimentInput): Promise<ExperimentState> {
+async function prepare({ name, settings }: RunExperimentInput, steering: Steering): Promise<ExperimentState> {
   await records.recordExperiment({ experiment: name, status: "running", phase: "environments" });
   const setSettings: Record<string, TaskSetSettings> = {
     ...settings.evaluation.sets,
@@ -158,20 +172,14 @@ async function prepare({ name, settings }: RunExperimentInput): Promise<Experime
     ]),
   ].sort();
   const environments = await mapWindow(names, settings.concurrency.calibrations, (environment) =>
-    sandboxes.prepareEnvironment.executeWithOptions(withSummary("sandbox", `prepare ${environment}`), [
-      { name: environment, repeats: settings.synthesis.stabilityRuns },
-    ]),
+    sandboxes.prepareEnvironment({ name: environment, repeats: settings.synthesis.stabilityRuns }),
   );
   const byName = new Map(environments.map((environment) => [environment.name, environment]));
   const pick = (wanted: readonly string[]) => wanted.map((environment) => byName.get(environment)!);
 
   await records.recordExperiment({ experiment: name, status: "running", phase: "start policy" });
-  const policy = await trainer.startPolicy.executeWithOptions(withSummary("gpu", "start policy"), [
-    { seed: settings.evaluation.seed, kind: settings.policy.kind },
-  ]);
-  await records.publish.executeWithOptions(withSummary("record", `publish ${policy.id}`), [
-    { policy, policyServer: settings.policy },
-  ]);
+  const policy = await trainer.startPolicy({ seed: settings.evaluation.seed, kind: settings.policy.kind });
+  await records.publish({ policy, policyServer: settings.policy });
 
   await records.recordExperiment({ experiment: name, status: "running", phase: "task sets" });
   const { synthesis } = settings;
@@ -192,7 +200,13 @@ async function prepare({ name, settings }: RunExperimentInput): Promise<Experime
       await executeChild(prepareTaskSet, {
         workflowId: `${experimentId(name)}/set/${setName}`,
         args: [{ name: setName, spec, concurrency: settings.concurrency.calibrations }],
-        staticSummary: `${set.tasks} tasks for ${setName}`,
+        ...describeTaskSet(setName, spec),
+        typedSearchAttributes: searchAttributes({
+          experiment: name,
+          iteration: 0,
+          phase: "preparation",
+          environment: sole(set.environments),
+        }),
       }),
     );
   }
@@ -203,7 +217,7 @@ async function prepare({ name, settings }: RunExperimentInput): Promise<Experime
     status: "running",
     phase: "evaluation of the start policy",
   });
-  await evaluate({ experiment: name, iteration: 0, try: 1 }, settings, policy, measured);
+  await evaluate({ experiment: name, iteration: 0, try: 1 }, settings, policy, measured, steering);
   return {
     next: 1,
     policy,
@@ -219,6 +233,7 @@ async function evaluate(
   settings: ExperimentSettings,
   policy: PolicyRef,
   sets: readonly TaskSetRef[],
+  steering: Steering,
   cutShort: () => boolean = () => false,
 ): Promise<void> {
   const { evaluation } = settings;
@@ -229,7 +244,7 @@ async function evaluate(
     ];
     for (const { mode, samples, sampling } of modes) {
       if (cutShort()) return;
-      await executeChild(evaluatePolicy, {
+      const { passAt1, low, high } = await executeChild(evaluatePolicy, {
         workflowId: `eval/${policy.id}/${set.name}/${mode}/${tryId(scope)}`,
         args: [
           {
@@ -244,8 +259,16 @@ async function evaluate(
             grading: evaluationGrading(settings, evaluation.grading),
           },
         ],
-        staticSummary: `iteration ${scope.iteration}: ${policy.id} on ${set.name}, ${mode}`,
+        ...describeEvaluation(
+          { set, mode, policy, samples },
+          scope.iteration === 0 ? "untrained" : `after iteration ${scope.iteration}`,
+        ),
+        typedSearchAttributes: searchAttributes({
+          ...attributesOf(scope, "evaluation", policy),
+          environment: sole(evaluation.sets[set.name]!.environments),
+        }),
       });
+      steering.measured(passAt1Line({ set: set.name, mode, policy: policy.id, passAt1, low, high }));
     }
   }
 }

@@ -3,21 +3,28 @@ import {
   ApplicationFailure,
   type ChildWorkflowHandle,
   executeChild,
+  getExternalWorkflowHandle,
+  setCurrentDetails,
   setHandler,
   startChild,
   type Workflow,
+  workflowInfo,
 } from "@temporalio/workflow";
 import type { EnvironmentRef, TaskSetRef } from "../activities/types.ts";
+import { describeClimb, describeEvaluation, describePool } from "../core/descriptions.ts";
+import { iterationDetails, passAt1Line } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
+import { type Phase, sole } from "../core/search-attributes.ts";
+import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
 import { type Checkpoint, climb } from "./climb.ts";
 import { records } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { fillTaskPool, type TaskPool } from "./fillTaskPool.ts";
 import { tryId } from "./ids.ts";
-import { finishEarlySignal } from "./messages.ts";
+import { finishEarlySignal, phaseSignal } from "./messages.ts";
 
 export interface RunIterationInput {
   readonly scope: Scope;
@@ -41,6 +48,19 @@ export async function runIteration(input: RunIterationInput): Promise<RunIterati
   const { scope, settings, policy } = input;
   const id = tryId(scope);
   let pool: TaskPool | null = null;
+  const done: string[] = [];
+  /** Tells it wherever it is asked; the experiment may be gone, its iteration then ends with it. */
+  const enter = async (phase: Phase): Promise<void> => {
+    show(phase);
+    noteAttributes({ phase });
+    const parent = workflowInfo().parent;
+    if (parent !== undefined)
+      await getExternalWorkflowHandle(parent.workflowId)
+        .signal(phaseSignal, phase)
+        .catch(() => undefined);
+  };
+  const show = (phase: string): void =>
+    setCurrentDetails(iterationDetails({ phase, policy: policy.id, done }));
   const record = (status: "pool" | "climb" | "select" | "finished", endPolicy: string | null) =>
     records.recordIteration({
       scope,
@@ -67,6 +87,7 @@ export async function runIteration(input: RunIterationInput): Promise<RunIterati
     // One that ends at this moment needs no telling.
     await phase?.signal(finishEarlySignal, how).catch(() => undefined);
   });
+  show("pool");
   await record("pool", null);
   const filling = await startChild(fillTaskPool, {
     workflowId: `${id}/pool`,
@@ -80,13 +101,26 @@ export async function runIteration(input: RunIterationInput): Promise<RunIterati
         reuse: input.reuse ?? null,
       },
     ],
-    staticSummary: `synthesise and calibrate ${settings.synthesis.poolTasks} tasks against ${policy.id}`,
+    ...describePool(
+      settings,
+      input.environments.map(({ name }) => name),
+      policy.id,
+    ),
+    typedSearchAttributes: searchAttributes({
+      ...attributesOf(scope, "pool", policy),
+      environment: sole(input.environments)?.name ?? null,
+    }),
   });
   phase = filling;
   pool = await filling.result();
   phase = null;
+  done.push(
+    `pool: ${pool.admitted.length} tasks from ${pool.candidates} candidates, ${pool.dropped} left out, ${pool.refined} with another statement`,
+  );
   if (stopping) {
     await record("finished", policy.id);
+    noteAttributes({ outcome: "cut-short" });
+    show("stopped");
     return { policy, keys: pool.keys };
   }
   if (pool.admitted.length === 0) {
@@ -96,22 +130,37 @@ export async function runIteration(input: RunIterationInput): Promise<RunIterati
     );
   }
   await record("climb", null);
+  await enter("climb");
   const climbing = await startChild(climb, {
     workflowId: `${id}/climb`,
     args: [{ scope, settings, policy, tasks: pool.admitted, reuse: input.reuse ?? null }],
-    staticSummary: `${settings.climb.updates} updates of ${settings.climb.tasksPerBatch} × ${settings.climb.groupSize} rollouts`,
+    ...describeClimb(settings, pool.admitted.length, policy.id),
+    typedSearchAttributes: searchAttributes(attributesOf(scope, "climb", policy)),
   });
   phase = climbing;
   const checkpoints = await climbing.result();
   phase = null;
+  done.push(`climb: ${checkpoints.at(-1)?.update ?? 0} updates, ${checkpoints.length} checkpoints`);
   await record("select", null);
-  const best = await select(input, checkpoints);
+  await enter("selection");
+  const best = await select(input, checkpoints, (line) => {
+    done.push(line);
+    show("selection");
+  });
   await record("finished", best.id);
+  done.push(`selected: \`${best.id}\``);
+  const whole = checkpoints.at(-1)?.update === settings.climb.updates;
+  noteAttributes({ outcome: whole ? "finished" : "cut-short", policy: best.id });
+  show("finished");
   return { policy: best, keys: pool.keys };
 }
 
 /** The checkpoint with the best validation pass@1; of equals the latest. A single checkpoint needs no measuring. */
-async function select(input: RunIterationInput, checkpoints: readonly Checkpoint[]): Promise<PolicyRef> {
+async function select(
+  input: RunIterationInput,
+  checkpoints: readonly Checkpoint[],
+  measured: (line: string) => void,
+): Promise<PolicyRef> {
   const { scope, settings } = input;
   let best = { policy: input.policy, score: -1 };
   const distinct = checkpoints.filter(
@@ -119,15 +168,18 @@ async function select(input: RunIterationInput, checkpoints: readonly Checkpoint
   );
   for (const { update, policy } of distinct) {
     if (distinct.length === 1) return policy;
-    const { passAt1 } = await executeChild(evaluatePolicy, {
+    const evaluation = {
+      set: input.validation,
+      mode: `validation-${scope.iteration}-${scope.try}-${update}`,
+      policy,
+      samples: settings.selection.set.samplesPerTask,
+    };
+    const { passAt1, low, high } = await executeChild(evaluatePolicy, {
       workflowId: `${tryId(scope)}/select/${update}`,
       args: [
         {
           scope,
-          set: input.validation,
-          mode: `validation-${scope.iteration}-${scope.try}-${update}`,
-          policy,
-          samples: settings.selection.set.samplesPerTask,
+          ...evaluation,
           sampling: settings.evaluation.sampling,
           level: settings.synthesis.startLevel,
           settings,
@@ -135,8 +187,22 @@ async function select(input: RunIterationInput, checkpoints: readonly Checkpoint
           reuse: input.reuse ?? null,
         },
       ],
-      staticSummary: `validate checkpoint of update ${update}: ${policy.id}`,
+      ...describeEvaluation(evaluation, `checkpoint of update ${update}`),
+      typedSearchAttributes: searchAttributes({
+        ...attributesOf(scope, "selection", policy),
+        environment: sole(settings.selection.set.environments),
+      }),
     });
+    measured(
+      passAt1Line({
+        set: input.validation.name,
+        mode: `update ${update}`,
+        policy: policy.id,
+        passAt1,
+        low,
+        high,
+      }),
+    );
     if (passAt1 >= best.score) best = { policy, score: passAt1 };
   }
   return best.policy;

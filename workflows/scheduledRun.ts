@@ -8,6 +8,8 @@ import type {
   ScheduledEvaluation,
   ScheduledExperiment,
 } from "../activities/schedules.ts";
+import { describeEvaluation, describeExperiment } from "../core/descriptions.ts";
+import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
 import { withSummary } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { experimentId } from "./ids.ts";
@@ -28,7 +30,11 @@ export async function scheduledRun(
   const measured =
     work.kind === "run" ? await runScheduled(schedule, work) : await evaluateScheduled(schedule, work);
   if (until === null) return { experiment: measured.experiment, ended: false };
-  const ended = await activities(`does ${until} hold?`).endScheduleWhen({ schedule, until, ...measured });
+  const ended = await activities(`end the schedule if ${until}`).endScheduleWhen({
+    schedule,
+    until,
+    ...measured,
+  });
   return { experiment: measured.experiment, ended };
 }
 
@@ -40,11 +46,13 @@ interface Measured {
 
 async function runScheduled(schedule: string, { settings }: ScheduledExperiment): Promise<Measured> {
   const name = `${schedule}-${compactTime(scheduledAt())}`;
-  await activities(`record ${name}`).recordScheduled({ name, settings });
+  noteAttributes({ experiment: name });
+  await activities(`record the experiment ${name}`).recordScheduled({ name, settings });
   await executeChild(runExperiment, {
     workflowId: experimentId(name),
     args: [{ name, settings }],
-    staticSummary: `${name}, by schedule ${schedule}`,
+    ...describeExperiment(name, settings, `schedule ${schedule}`),
+    typedSearchAttributes: searchAttributes({ experiment: name, iteration: 0, phase: "preparation" }),
     // Left to itself the experiment of a terminated run would go on beside its successor.
     parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   });
@@ -52,19 +60,22 @@ async function runScheduled(schedule: string, { settings }: ScheduledExperiment)
 }
 
 async function evaluateScheduled(schedule: string, work: ScheduledEvaluation): Promise<Measured> {
-  const order = await activities(`plan ${work.policy} on ${work.set}`).planScheduledEvaluation(work);
+  noteAttributes({ experiment: work.experiment });
+  const plan = `look up what it takes to measure ${work.policy} on ${work.set}`;
+  const order = await activities(plan).planScheduledEvaluation(work);
   const { policy, set, mode, settings } = order;
   await executeChild(evaluatePolicy, {
     workflowId: `eval/${policy.id}/${set.name}/${mode}/${experimentId(work.experiment)}/${schedule}-${compactTime(scheduledAt())}`,
     args: [{ ...order, level: settings.synthesis.startLevel }],
-    staticSummary: `${policy.id} on ${set.name}, by schedule ${schedule}`,
+    ...describeEvaluation(order, `schedule ${schedule}`),
+    typedSearchAttributes: searchAttributes(attributesOf(order.scope, "evaluation", policy)),
     parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   });
   return { experiment: work.experiment, mode, policy: policy.id };
 }
 
 function activities(summary: string): ScheduleActivities {
-  return proxyActivities<ScheduleActivities>(withSummary("record", summary));
+  return proxyActivities<ScheduleActivities>(withSummary(summary));
 }
 
 /** The time Temporal meant it to start at; of a run that no schedule started, its start. */

@@ -7,7 +7,9 @@ import {
   setCurrentDetails,
   setHandler,
 } from "@temporalio/workflow";
+import { experimentDetails } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
+import type { Phase } from "../core/search-attributes.ts";
 import {
   type Amendment,
   type AmendRequest,
@@ -21,11 +23,13 @@ import {
   type SteeringStatus,
   settingAt,
 } from "../core/steering.ts";
+import { noteAttributes } from "./attributes.ts";
 import { lookingOn, records } from "./config.ts";
 import {
   amendUpdate,
   finishEarlySignal,
   pauseUpdate,
+  phaseSignal,
   resumeUpdate,
   skipUpdate,
   stateQuery,
@@ -44,7 +48,7 @@ export interface SteeringState {
 const FRESH: SteeringState = { hold: null, stopping: false, amendments: [], answered: [] };
 
 export interface Place {
-  readonly phase: "preparation" | "iteration" | "evaluation";
+  readonly phase: Phase;
   readonly iteration: number;
   readonly try: number;
   readonly policy: string | null;
@@ -62,6 +66,8 @@ export class Steering {
   /** Requests being done: the same one again waits for the first, and is answered as it is. */
   readonly #inHand = new Map<string, Promise<void>>();
   #place: Place = { phase: "preparation", iteration: 0, try: 1, policy: null };
+  /** What was measured in this run, one sentence each. */
+  readonly #measured: string[] = [];
   /** Workflow of the iteration that runs; null between iterations. */
   #iteration: ExternalWorkflowHandle | null = null;
   #watching: CancellationScope | null = null;
@@ -74,6 +80,11 @@ export class Steering {
     this.#amendments = carried.amendments;
     this.#answered = carried.answered;
     setHandler(stateQuery, () => this.state());
+    setHandler(phaseSignal, (phase) => {
+      this.#place = { ...this.#place, phase };
+      noteAttributes({ phase });
+      this.#show();
+    });
     setHandler(pauseUpdate, (request) => this.#once(request, () => this.#pause(request)), {
       validator: ({ request, reason }) => {
         checkRequest(request);
@@ -136,6 +147,14 @@ export class Steering {
     this.#place = place;
     this.#skipped = false;
     this.#iteration = iterationWorkflow === null ? null : getExternalWorkflowHandle(iterationWorkflow);
+    const { phase, iteration, policy } = place;
+    noteAttributes({ phase, iteration, policy });
+    this.#show();
+  }
+
+  /** One sentence for the details. */
+  measured(line: string): void {
+    this.#measured.push(line);
     this.#show();
   }
 
@@ -165,17 +184,8 @@ export class Steering {
   }
 
   #show(): void {
-    const { phase, iteration, policy } = this.#place;
-    const lines = [
-      `**${this.#status()}** · ${phase}${iteration > 0 ? ` · iteration ${iteration} of ${this.settingsAt(iteration).iterations}` : ""}`,
-      ...(policy === null ? [] : [`from policy \`${policy}\``]),
-      ...(this.#hold === null ? [] : [`held (${this.#hold.kind}): ${this.#hold.reason}`]),
-      ...this.#amendments.map(
-        ({ path, old, value, fromIteration }) =>
-          `amended: \`${path}\` ${old} → ${value} from iteration ${fromIteration}`,
-      ),
-    ];
-    setCurrentDetails(lines.join("\n\n"));
+    const { iterations } = this.settingsAt(this.#place.iteration);
+    setCurrentDetails(experimentDetails(this.state(), iterations, this.#measured));
   }
 
   /** Until there is a hold, then until all is at rest; a resume begins it anew. */

@@ -2,10 +2,12 @@
 import { type Client, WorkflowFailedError } from "@temporalio/client";
 import { WorkflowNotFoundError } from "@temporalio/common";
 import type { EvaluateOutput } from "../../activities/types.ts";
+import { describeEvaluation } from "../../core/descriptions.ts";
 import { type ExperimentSettings, evaluationGrading, GREEDY } from "../../core/experiment.ts";
 import type { Sampling } from "../../core/trajectory.ts";
 import { type Db, planEvaluation, StoreError } from "../../services/store/index.ts";
 import type { EvaluationItem } from "../../services/store/pages.ts";
+import { attributesOf, searchAttributes } from "../../workflows/attributes.ts";
 import type { evaluatePolicy } from "../../workflows/evaluatePolicy.ts";
 import { experimentId } from "../../workflows/ids.ts";
 import { QUEUES } from "../../workflows/queues.ts";
@@ -124,7 +126,8 @@ async function start({ db, client }: Context, request: EvaluationRequest): Promi
     workflowId: workflowId(id),
     taskQueue: QUEUES.orchestrate,
     workflowIdConflictPolicy: "USE_EXISTING",
-    staticSummary: `${policy.id} on ${set.name}, ${mode}`,
+    ...describeEvaluation({ set, mode, policy, samples }, "asked for"),
+    typedSearchAttributes: searchAttributes(attributesOf(scope, "evaluation", policy)),
     args: [
       {
         scope,

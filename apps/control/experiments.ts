@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowFailedError } from "@temporalio/client";
 import { ApplicationFailure } from "@temporalio/common";
+import { describeExperiment } from "../../core/descriptions.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { applyOverrides, parseExperimentFile, SettingsError } from "../../core/schemas/index.ts";
 import { packageRoot } from "../../infra/stack/paths.ts";
@@ -13,6 +14,7 @@ import {
   setStatus,
   steeringOnRecord,
 } from "../../services/store/index.ts";
+import { searchAttributes } from "../../workflows/attributes.ts";
 import { experimentId } from "../../workflows/ids.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import type { runExperiment } from "../../workflows/runExperiment.ts";
@@ -78,7 +80,8 @@ export async function startExperiment(
       args: [{ name, settings, ...(joined ? { steering: await steeringSoFar(context.db, name) } : {}) }],
       workflowIdReusePolicy: "ALLOW_DUPLICATE",
       workflowIdConflictPolicy: "FAIL",
-      staticSummary: `${settings.iterations} iterations of ${settings.climb.updates} updates, seed ${settings.seed}`,
+      ...describeExperiment(name, settings),
+      typedSearchAttributes: searchAttributes({ experiment: name, iteration: 0, phase: "preparation" }),
     });
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return "joined";

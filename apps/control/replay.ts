@@ -1,6 +1,7 @@
 /** Replay: a further try of an iteration from the same pinned input, which takes over what earlier tries finished (docs/replay.md). */
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@temporalio/client";
 import { canonicalJson } from "../../core/canonical.ts";
+import { describeExperiment } from "../../core/descriptions.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { PHASE_OF, PIECES } from "../../core/replay.ts";
 import type { Scope } from "../../core/scope.ts";
@@ -14,6 +15,7 @@ import {
   replayingAlone,
   setStatus,
 } from "../../services/store/index.ts";
+import { searchAttributes } from "../../workflows/attributes.ts";
 import { experimentId } from "../../workflows/ids.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import type { runExperiment } from "../../workflows/runExperiment.ts";
@@ -156,7 +158,12 @@ async function begin(
       workflowIdReusePolicy: "ALLOW_DUPLICATE",
       workflowIdConflictPolicy: "FAIL",
       memo: { [MEMO]: request },
-      staticSummary: `replay of iteration ${iteration}, try ${attempt}${from === null ? "" : `, from ${from}`}`,
+      ...describeExperiment(
+        name,
+        settings,
+        `replay of iteration ${iteration}, try ${attempt}${from === null ? "" : `, from ${from}`}`,
+      ),
+      typedSearchAttributes: searchAttributes({ experiment: name, iteration: 0, phase: "preparation" }),
     });
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) throw stillRunning(name, error);

@@ -12,9 +12,11 @@ import {
   type ScheduleSpec,
 } from "@temporalio/client";
 import { CONDITION_SHAPE, parseCondition } from "../../core/condition.ts";
+import { describeScheduled } from "../../core/descriptions.ts";
 import { formatDuration, parseDuration } from "../../core/duration.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { type Db, getExperiment, planEvaluation } from "../../services/store/index.ts";
+import { searchAttributes } from "../../workflows/attributes.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import type { ScheduledRunInput, scheduledRun } from "../../workflows/scheduledRun.ts";
 import { checkEnvironments, checkPolicy } from "./checks.ts";
@@ -143,7 +145,9 @@ export async function createSchedule(session: ScheduleContext, wanted: NewSchedu
         workflowId: `schedule/${name}`,
         taskQueue: QUEUES.orchestrate,
         args: [input],
-        staticSummary: what,
+        ...describeScheduled(name, what, until),
+        typedSearchAttributes:
+          work.kind === "run" ? [] : searchAttributes({ experiment: work.experiment, phase: "evaluation" }),
       },
       policies: { overlap: OVERLAPS[overlap as Overlap], catchupWindow: catchUp },
       state: { paused: true, note: "made paused: tadpole schedule resume starts it" },

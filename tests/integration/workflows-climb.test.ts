@@ -24,7 +24,12 @@ beforeAll(async () => {
 afterAll(() => bench?.close());
 
 const tasks = (count: number): AdmittedTask[] =>
-  Array.from({ length: count }, (_, i) => ({ taskId: `t${i}`, level: 2, probeGroup: null }));
+  Array.from({ length: count }, (_, i) => ({
+    taskId: `t${i}`,
+    level: 2,
+    environment: "a",
+    probeGroup: null,
+  }));
 
 function climb(
   name: string,

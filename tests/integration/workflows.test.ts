@@ -48,9 +48,11 @@ describe("calibrateTask", () => {
     });
     const taskId = "refined/it/1/try/1:key-7";
     expect(await calibrate("refined", recorder)).toEqual({
-      admitted: { taskId, level: 3, probeGroup: "refined/it/1/try/1/task/7/probe/1" },
+      admitted: { taskId, environment: "a", level: 3, probeGroup: "refined/it/1/try/1/task/7/probe/1" },
       refinements: 1,
       reason: null,
+      passes: 1,
+      failure: null,
     });
     expect(recorder.inputs("validate")).toMatchObject([{ level: 2, recordScope: "refined/it/1/try/1" }]);
     expect(recorder.inputs("refine")).toEqual([{ taskId, level: 3 }]);
@@ -70,6 +72,8 @@ describe("calibrateTask", () => {
       admitted: null,
       refinements: 0,
       reason: "stability",
+      passes: null,
+      failure: null,
     });
     expect(rejected.inputs("rollout")).toEqual([]);
     const dropped = new Recorder({ filter: () => ({ action: "drop", reason: "between-levels" }) });
