@@ -25,6 +25,11 @@ export interface EnvironmentAccess {
   /** Prepares it if needed. */
   prepare(name: string, repeats: number, signal: AbortSignal): Promise<PreparedEnvironment>;
   byKey(key: string): Promise<PreparedEnvironment>;
+  /**
+   * For results that a broken environment could be to blame for. Throws EnvironmentError `missing`, `damaged` or `tests-fail` where it no longer is
+   * what was prepared; the next preparation then makes it anew.
+   */
+  check(key: string): Promise<void>;
 }
 
 /** Every worker has the record. */

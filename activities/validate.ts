@@ -9,7 +9,12 @@ import {
   recordTask,
   recordValidation,
 } from "../services/store/index.ts";
-import { type Candidate, type GateVerdict, writeStatement } from "../services/synthesis/index.ts";
+import {
+  type Candidate,
+  type GateName,
+  type GateVerdict,
+  writeStatement,
+} from "../services/synthesis/index.ts";
 import { heartbeating } from "./context.ts";
 import { pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
@@ -56,6 +61,9 @@ export async function validate(services: SandboxServices, input: ValidateInput):
   });
 }
 
+/** Gates that a candidate may fail because its environment's own tests do not run any more. */
+const BLAMES_ENVIRONMENT: ReadonlySet<GateName> = new Set(["build", "ends", "gold", "stability"]);
+
 async function runGates(
   services: SandboxServices,
   { candidate, stabilityRuns, level }: ValidateInput,
@@ -64,6 +72,8 @@ async function runGates(
   const environment = await services.environments.byKey(candidate.environment.key);
   const proposal = await getJson<Candidate>(services.artifacts, candidate.artifact);
   const { task, gates } = await services.synthesis.validate(environment, proposal, { stabilityRuns, signal });
+  if (gates.some(({ gate, passed }) => !passed && BLAMES_ENVIRONMENT.has(gate)))
+    await services.environments.check(environment.key);
   if (task !== null) {
     await recordTask(services.db, task, await putJson(services.artifacts, task, "task"));
     await recordStatement(services.db, writeStatement(task, level));

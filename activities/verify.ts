@@ -3,7 +3,7 @@ import { ApplicationFailure } from "@temporalio/activity";
 import { keepGroup } from "../core/advantage.ts";
 import { mayReuseGroup } from "../core/reuse.ts";
 import { shapedReward } from "../core/reward.ts";
-import type { FileChange } from "../core/task.ts";
+import type { FileChange, Task, Verdict } from "../core/task.ts";
 import {
   findVerdict,
   type GradedRollout,
@@ -125,10 +125,17 @@ async function gradeRollout(
       type: "Infrastructure",
     });
   }
+  if (blamesEnvironment(task, verdict)) await services.environments.check(task.environment);
   return {
     key: row.key,
     outcome: verdict.outcome,
     rule: verdict.rule,
     rawReward: verdict.outcome === "passed" ? 1 : 0,
   };
+}
+
+/** Whether more failed than the task is about: the change may have broken it, or the environment is broken, which must cost no reward. */
+function blamesEnvironment({ passToPass }: Task, { outcome, statuses }: Verdict): boolean {
+  if (outcome !== "failed") return false;
+  return passToPass.length === 0 || passToPass.some((test) => statuses[test] !== "passed");
 }

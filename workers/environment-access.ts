@@ -1,19 +1,49 @@
-/** Prepared environments of one sandbox host, kept in memory once loaded. */
+/** Prepared environments of one sandbox host, kept in memory once loaded, until they turn out to be no longer what they were. */
 import type { EnvironmentAccess } from "../activities/index.ts";
 import {
+  EnvironmentError,
   loadEnvironment,
   type PreparedEnvironment,
   prepareEnvironment,
+  proveBaseline,
   type RunTests,
 } from "../services/environments/index.ts";
 
-export function environmentAccess(
-  dataFolder: string,
-  runTests: RunTests,
-  log: (line: string) => void,
-): EnvironmentAccess {
+/** Files are compared at every check; tests that passed this lately are not run again. */
+const PROOF_MS = 30_000;
+
+export interface EnvironmentAccessOptions {
+  readonly dataFolder: string;
+  readonly runTests: RunTests;
+  readonly log: (line: string) => void;
+  /** Drops everything else that is kept of an environment: it is no longer what it was. */
+  readonly forget: (key: string) => Promise<void>;
+}
+
+export function environmentAccess({
+  dataFolder,
+  runTests,
+  log,
+  forget,
+}: EnvironmentAccessOptions): EnvironmentAccess {
   const byKey = new Map<string, Promise<PreparedEnvironment>>();
   const preparing = new Map<string, Promise<PreparedEnvironment>>();
+  const proving = new Map<string, Promise<void>>();
+
+  async function prove(environment: PreparedEnvironment): Promise<void> {
+    await proveBaseline(environment, runTests);
+    setTimeout(() => proving.delete(environment.key), PROOF_MS).unref();
+  }
+
+  async function drop(key: string): Promise<void> {
+    byKey.delete(key);
+    for (const [wanted, prepared] of preparing) {
+      const environment = await prepared.catch(() => null);
+      if (environment?.key === key) preparing.delete(wanted);
+    }
+    await forget(key);
+  }
+
   return {
     prepare: (name, repeats, signal) => {
       // A baseline of more runs is another preparation.
@@ -35,6 +65,18 @@ export function environmentAccess(
       byKey.set(key, loaded);
       loaded.catch(() => byKey.delete(key));
       return loaded;
+    },
+    check: async (key) => {
+      try {
+        const environment = await loadEnvironment(dataFolder, key);
+        const proof = proving.get(key) ?? prove(environment);
+        proving.set(key, proof);
+        proof.catch(() => proving.delete(key));
+        await proof;
+      } catch (error) {
+        if (error instanceof EnvironmentError) await drop(key);
+        throw error;
+      }
     },
   };
 }

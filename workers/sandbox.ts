@@ -46,11 +46,15 @@ await runWorker(
         sandboxRuntime: runtime,
         mode: "warm",
       }),
-      environments: environmentAccess(
+      environments: environmentAccess({
         dataFolder,
-        (request) => grading.runTests(request, "cold"),
-        console.log,
-      ),
+        runTests: (request) => grading.runTests(request, "cold"),
+        log: console.log,
+        forget: async (key) => {
+          commandCaches.delete(key);
+          await grading.forget(key);
+        },
+      }),
       commandCache: commandCacheOf,
     }),
     maxConcurrentActivityTaskExecutions: SANDBOX_SLOTS,

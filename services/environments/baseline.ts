@@ -88,6 +88,34 @@ export function mergeRuns(name: string, runs: readonly TestRunResult[]): Baselin
   };
 }
 
+function runUntouched(
+  environment: PreparedEnvironment,
+  runTests: RunTests,
+  signal?: AbortSignal,
+): Promise<TestRunResult> {
+  return runTests({
+    environment,
+    overlay: [],
+    limits: LIMITS,
+    cpuSeconds: CPU_SECONDS,
+    wallSeconds: WALL_SECONDS,
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+/** Runs the untouched tests once more. Throws `EnvironmentError` `tests-fail` when one that the baseline has as passed does not pass. */
+export async function proveBaseline(environment: PreparedEnvironment, runTests: RunTests): Promise<void> {
+  const { baseline, unstable, key } = environment;
+  const { report, log } = await runUntouched(environment, runTests);
+  const passing = Object.keys(baseline).filter((test) => baseline[test] === "passed");
+  const lost = passing.filter((test) => report.statuses[test] !== "passed" && !unstable.includes(test));
+  if (lost.length === 0) return;
+  throw new EnvironmentError(
+    "tests-fail",
+    `${key}: ${lost.length} of ${passing.length} tests that passed when it was prepared, run untouched, do not any more:${quoteNames(lost)}\n${lastLines(log, 5)}`,
+  );
+}
+
 /** Runs the untouched tests `repeats` times, one run after the other, so that they do not slow each other. */
 export async function measureBaseline(
   environment: PreparedEnvironment,
@@ -98,16 +126,7 @@ export async function measureBaseline(
   const runs: TestRunResult[] = [];
   for (let run = 0; run < repeats; run++) {
     signal?.throwIfAborted();
-    runs.push(
-      await runTests({
-        environment,
-        overlay: [],
-        limits: LIMITS,
-        cpuSeconds: CPU_SECONDS,
-        wallSeconds: WALL_SECONDS,
-        ...(signal === undefined ? {} : { signal }),
-      }),
-    );
+    runs.push(await runUntouched(environment, runTests, signal));
   }
   return mergeRuns(environment.entry.name, runs);
 }

@@ -1,5 +1,5 @@
 /** Real packages as environments: the catalogue, their preparation, their proof. */
-export type { Baseline, RunTests } from "./baseline.ts";
+export { type Baseline, proveBaseline, type RunTests } from "./baseline.ts";
 export { CATALOGUE_FOLDER, type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./catalogue.ts";
 export { EnvironmentError, type EnvironmentErrorKind } from "./errors.ts";
 export { flakeBound } from "./flake.ts";

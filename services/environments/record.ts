@@ -61,7 +61,7 @@ export async function readRecord(dataFolder: string, key: string): Promise<Envir
   const folder = environmentFolder(dataFolder, key);
   const file = join(folder, RECORD_FILE);
   const damaged = (what: string, cause?: unknown): EnvironmentError =>
-    new EnvironmentError("damaged", `${folder}: ${what}`, { cause });
+    new EnvironmentError("damaged", `environment ${folder} is damaged: ${what}`, { cause });
   if (!existsSync(folder))
     throw new EnvironmentError(
       "missing",

@@ -10,7 +10,12 @@ import type { TestRunner, TestRunRequest, TestRunResult } from "./types.ts";
 const DEADLINE_EXTRA_MS = 60_000;
 
 export function createColdRunner(runtime: SandboxRuntime): TestRunner {
-  return { mode: "cold", run: (request) => runCold(runtime, request), close: async () => {} };
+  return {
+    mode: "cold",
+    run: (request) => runCold(runtime, request),
+    forget: async () => {},
+    close: async () => {},
+  };
 }
 
 async function runCold(runtime: SandboxRuntime, request: TestRunRequest): Promise<TestRunResult> {

@@ -26,6 +26,10 @@ export function createGrading(options: GradingOptions): GradingService {
   return {
     runTests,
     grade: (request) => grade(request, runTests, cache),
+    forget: async (environmentKey) => {
+      cache.forget(`${environmentKey} `);
+      await Promise.all(Object.values(runners).map((runner) => runner.forget(environmentKey)));
+    },
     close: async () => {
       await Promise.all(Object.values(runners).map((runner) => runner.close()));
     },
@@ -98,6 +102,10 @@ class VerdictCache {
     this.verdicts.delete(key);
     this.verdicts.set(key, verdict);
     return verdict;
+  }
+
+  forget(prefix: string): void {
+    for (const key of this.verdicts.keys()) if (key.startsWith(prefix)) this.verdicts.delete(key);
   }
 
   set(key: string, verdict: Verdict): void {

@@ -39,6 +39,8 @@ export interface TestRunResult {
 export interface TestRunner {
   readonly mode: "cold" | "warm";
   run(request: TestRunRequest): Promise<TestRunResult>;
+  /** Nothing that is kept of an environment is used again: its files are no longer what they were. */
+  forget(environmentKey: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -56,5 +58,7 @@ export interface GradeRequest {
 export interface GradingService {
   grade(request: GradeRequest): Promise<Verdict>;
   runTests(request: TestRunRequest, mode: "cold" | "warm"): Promise<TestRunResult>;
+  /** Drops verdicts and warm processes of an environment. */
+  forget(environmentKey: string): Promise<void>;
   close(): Promise<void>;
 }

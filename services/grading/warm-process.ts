@@ -48,6 +48,8 @@ const environmentName = ({ key, root }: TestRunRequest["environment"]): string =
 
 export class WarmServer {
   private readonly sandbox: Sandbox;
+  /** Key of the environment. */
+  readonly key: string;
   private readonly environment: string;
   private readonly memoryMb: number;
   private readonly mountPoints: string;
@@ -57,6 +59,7 @@ export class WarmServer {
 
   private constructor(sandbox: Sandbox, request: TestRunRequest) {
     this.sandbox = sandbox;
+    this.key = request.environment.key;
     this.environment = environmentName(request.environment);
     this.memoryMb = request.limits.memoryMb;
     this.mountPoints = JSON.stringify(mountsOf(request.environment).map(({ target }) => target));

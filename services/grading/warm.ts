@@ -30,6 +30,8 @@ class WarmRunner implements TestRunner {
   /** Least recently used first. */
   private idle: WarmServer[] = [];
   private readonly busy = new Set<WarmServer>();
+  /** At work for an environment that was forgotten meanwhile. */
+  private readonly outdated = new WeakSet<WarmServer>();
   private closed = false;
 
   constructor(options: WarmOptions) {
@@ -59,9 +61,17 @@ class WarmRunner implements TestRunner {
   }
 
   private async giveBack(server: WarmServer): Promise<void> {
-    if (this.closed || !server.isClean()) return server.destroy();
+    if (this.closed || this.outdated.has(server) || !server.isClean()) return server.destroy();
     this.idle.push(server);
     if (this.idle.length > (this.options.maxIdle ?? DEFAULT_MAX_IDLE)) await this.idle.shift()!.destroy();
+  }
+
+  async forget(environmentKey: string): Promise<void> {
+    const isOf = ({ key }: WarmServer): boolean => key === environmentKey;
+    for (const server of this.busy) if (isOf(server)) this.outdated.add(server);
+    const gone = this.idle.filter(isOf);
+    this.idle = this.idle.filter((server) => !isOf(server));
+    await Promise.all(gone.map((server) => server.destroy()));
   }
 
   async close(): Promise<void> {

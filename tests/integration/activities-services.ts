@@ -33,12 +33,20 @@ import { startTestPostgres } from "../support/postgres.ts";
 /** Failures are what some tests ask for: they are no warnings. */
 const logger = new DefaultLogger("ERROR");
 
-/** One call as a worker makes it. */
-export const call = <I, O>(activity: (input: I) => Promise<O>, input: I): Promise<O> =>
-  new MockActivityEnvironment({}, { logger }).run(activity, input);
+/** One call as a worker makes it, of a workflow of `experiment` where one is named. */
+export const call = <I, O>(activity: (input: I) => Promise<O>, input: I, experiment?: string): Promise<O> =>
+  new MockActivityEnvironment(
+    experiment === undefined
+      ? {}
+      : { workflowExecution: { workflowId: `exp/${experiment}/it/1/try/1/climb`, runId: "run" } },
+    { logger },
+  ).run(activity, input);
 
 export interface ActivityBench {
   readonly services: SandboxServices;
+  /** Where its record and its files are: another process may work on them, too. */
+  readonly url: string;
+  readonly data: string;
   /** What grading was asked for, in order: the rollouts' changes. */
   readonly graded: (readonly FileChange[])[];
   /** Policies that were published, in order. */
@@ -76,7 +84,20 @@ function verdictOf(change: readonly FileChange[]): Verdict {
 export async function openActivityBench(): Promise<ActivityBench> {
   const data = await mkdtemp(join(tmpdir(), "activities-"));
   const postgres = await startTestPostgres();
-  const db = await openDatabase(postgres.url);
+  const bench = await activityBenchOn(postgres.url, data);
+  return {
+    ...bench,
+    close: async () => {
+      await bench.close();
+      await postgres.stop();
+      await rm(data, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The same on a record and a folder that are there. */
+export async function activityBenchOn(url: string, data: string): Promise<ActivityBench> {
+  const db = await openDatabase(url);
   const artifacts = await createLocalArtifacts(join(data, "artifacts"));
   const runtime = createProcessRuntime({ root: join(data, "sandboxes"), nodePath: process.execPath });
   const real = createGrading({ runtime });
@@ -100,11 +121,12 @@ export async function openActivityBench(): Promise<ActivityBench> {
       template: () => template,
       publish: async (policy) => void published.push(policy.id),
     },
-    environments: environmentAccess(
-      data,
-      (request) => real.runTests(request, "cold"),
-      () => {},
-    ),
+    environments: environmentAccess({
+      dataFolder: data,
+      runTests: (request) => real.runTests(request, "cold"),
+      log: () => {},
+      forget: (key) => real.forget(key),
+    }),
     runtime,
     grading,
     synthesis: createSynthesis({ grading: real, sandboxRuntime: runtime, mode: "warm" }),
@@ -113,6 +135,8 @@ export async function openActivityBench(): Promise<ActivityBench> {
   };
   return {
     services,
+    url,
+    data,
     graded,
     published,
     play: (next) => {
@@ -121,8 +145,6 @@ export async function openActivityBench(): Promise<ActivityBench> {
     close: async () => {
       await real.close();
       await db.destroy();
-      await postgres.stop();
-      await rm(data, { recursive: true, force: true });
     },
   };
 }
