@@ -133,7 +133,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         model_seconds: modelSeconds,
         tool_seconds: toolSeconds,
       });
-      return summary(row);
+      return { ...summary(row), failure: attempt.previous?.error ?? null };
     } catch (error) {
       // Its turns stay, and so does its being current: the next attempt goes on from here.
       if (signal.aborted) throw new CancelledFailure("the rollout was cancelled");

@@ -1,5 +1,6 @@
 /** The result of an experiment as people and programs see it. */
 import { VALIDATION_SET } from "../../core/experiment.ts";
+import { attributeFilter } from "../../core/search-attributes.ts";
 import { stackStatus } from "../../infra/stack/index.ts";
 import type { ExperimentSummary } from "../../services/store/index.ts";
 import { experimentId } from "../../workflows/ids.ts";
@@ -69,9 +70,10 @@ export function workflowLink(session: Session, name: string): string | null {
   return `${ui}/namespaces/${namespace}/workflows/${encodeURIComponent(experimentId(name))}`;
 }
 
-/** The list of all workflows of the experiment (docs/temporal-ui.md has more filters); null as above. */
-export function listLink(session: Session, name: string): string | null {
+/** The list of the experiment's workflows, of those alone that run where asked for (docs/temporal-ui.md has more filters); null as above. */
+export function listLink(session: Session, name: string, running = false): string | null {
   const { ui, namespace } = session.stack.temporal;
   if (ui === null) return null;
-  return `${ui}/namespaces/${namespace}/workflows?query=${encodeURIComponent(`WorkflowId STARTS_WITH "${experimentId(name)}"`)}`;
+  const query = `${attributeFilter({ experiment: name })}${running ? ' AND ExecutionStatus = "Running"' : ""}`;
+  return `${ui}/namespaces/${namespace}/workflows?query=${encodeURIComponent(query)}`;
 }

@@ -28,7 +28,7 @@ export interface OpenedAttempt extends Attempt {
   /** Turns taken over from the attempt before, in order. */
   readonly resumed: LedgerRow[];
   /** The attempt before; null for the first. */
-  readonly previous: Attempt | null;
+  readonly previous: (Attempt & { readonly error: string | null }) | null;
 }
 
 /** What the loop needs to go on from a turn, and is no part of the trajectory. Seconds are sums over the rollout. */
@@ -74,7 +74,7 @@ export async function openAttempt(db: Db, slot: Slot): Promise<OpenedAttempt> {
       .execute();
     const previous = await tx
       .selectFrom("attempts")
-      .select(["attempt", "fence"])
+      .select(["attempt", "fence", "error"])
       .where("rollout_key", "=", rolloutKey)
       .orderBy("attempt", "desc")
       .limit(1)

@@ -14,7 +14,11 @@ export function register(program: Command): void {
       const { listLink, workflowLink } = await import("../experiment-view.ts");
       const links = await withRecord(async (session) => {
         await experimentSettings(session, name);
-        return { experiment: workflowLink(session, name), workflows: listLink(session, name) };
+        return {
+          experiment: workflowLink(session, name),
+          workflows: listLink(session, name),
+          running: listLink(session, name, true),
+        };
       });
       if (links.experiment === null)
         throw new UsageError(
@@ -24,6 +28,7 @@ export function register(program: Command): void {
       if (wantsJson(self)) return writeJson(links);
       writeLine(`experiment: ${links.experiment}`);
       writeLine(`all its workflows: ${links.workflows}`);
+      writeLine(`those that run now: ${links.running}`);
     });
   examples(command, ["open quickstart-1"]);
 }
