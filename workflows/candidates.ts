@@ -22,13 +22,13 @@ export interface CandidateStreamState {
 
 const EMPTY: CandidateStreamState = { from: 0, queue: [], seen: [], perFunction: {}, leftOut: [] };
 
-/** 64 bits tell a pool's candidates apart; whole keys would make the carried state too large for a payload. */
-const shortKey = (key: string): string => key.slice(0, 16);
+/**
+ * The key in what is carried from run to run and from iteration to iteration, where whole keys would soon fill a payload. 48 bits tell
+ * thousands of candidates apart; two that they do not count as one.
+ */
+export const shortKey = (key: string): string => key.slice(0, 12);
 
-const shortName = (name: string): string => {
-  const { seed32 } = random(0, name);
-  return seed32().toString(36) + seed32().toString(36);
-};
+const shortName = (name: string): string => random(0, name).seed32().toString(36);
 
 export class CandidateStream {
   readonly #source: Omit<SynthesiseInput, "from" | "count">;

@@ -16,7 +16,7 @@ import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
 import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
 import { type AdmittedTask, type CalibrateTaskOutput, calibrateTask } from "./calibrateTask.ts";
-import { CandidateStream, type CandidateStreamState } from "./candidates.ts";
+import { CandidateStream, type CandidateStreamState, shortKey } from "./candidates.ts";
 import { CHILD_EVENTS, historyIsLong } from "./config.ts";
 import { tryId } from "./ids.ts";
 import { finishEarlySignal } from "./messages.ts";
@@ -27,7 +27,7 @@ export interface FillTaskPoolInput {
   readonly settings: ExperimentSettings;
   readonly environments: readonly EnvironmentRef[];
   readonly policy: PolicyRef;
-  /** Candidate keys of earlier iterations and of the fixed sets: every pool is new. */
+  /** Short keys of the candidates of earlier iterations and of the fixed sets: every pool is new. */
   readonly exclude: readonly string[];
   readonly reuse?: Reuse | null;
   /** Carried over when the history grows long. */
@@ -50,7 +50,7 @@ const NOTHING_SHOWN: Shown = { passes: [], lastLeftOut: null, lastFailure: null 
 
 export interface TaskPool {
   readonly admitted: readonly AdmittedTask[];
-  /** Keys of the admitted candidates. */
+  /** Short keys of the admitted candidates. */
   readonly keys: readonly string[];
   readonly candidates: number;
   readonly dropped: number;
@@ -134,7 +134,7 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
           dropped++;
         else {
           admitted.push(result.admitted);
-          keys.push(candidate.key);
+          keys.push(shortKey(candidate.key));
         }
         shown = noted(shown, candidate, result, settings.filter.probes);
         show();

@@ -24,6 +24,7 @@ import type { PolicyRef } from "../core/policy.ts";
 import type { Scope } from "../core/scope.ts";
 import { sole } from "../core/search-attributes.ts";
 import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
+import { shortKey } from "./candidates.ts";
 import { records, sandboxes, trainer } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { experimentId, tryId } from "./ids.ts";
@@ -48,7 +49,7 @@ export interface ExperimentState {
   readonly environments: readonly EnvironmentRef[];
   readonly validation: TaskSetRef;
   readonly sets: readonly TaskSetRef[];
-  /** Keys of every candidate used so far. */
+  /** Short keys of every candidate used so far. */
   readonly used: readonly string[];
 }
 
@@ -224,7 +225,7 @@ async function prepare({ name, settings }: RunExperimentInput, steering: Steerin
     environments: pick(settings.environments.train),
     validation,
     sets: measured,
-    used: sets.flatMap((set) => set.keys),
+    used: sets.flatMap((set) => set.keys.map(shortKey)),
   };
 }
 
