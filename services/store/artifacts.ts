@@ -191,8 +191,7 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
     async get(ref) {
       const sha256 = sha256Field(ref);
       // Garbage collection may take the file out and put it back while it is looked for.
-      const bytes =
-        (await read(sha256)) ?? (await read(sha256, removed(sha256))) ?? (await read(sha256));
+      const bytes = (await read(sha256)) ?? (await read(sha256, removed(sha256))) ?? (await read(sha256));
       if (bytes === null)
         throw new ArtifactError(
           "missing",
