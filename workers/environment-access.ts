@@ -44,12 +44,23 @@ export function environmentAccess({
     await forget(key);
   }
 
+  async function isWhole(key: string): Promise<boolean> {
+    try {
+      await loadEnvironment(dataFolder, key);
+      return true;
+    } catch (error) {
+      if (!(error instanceof EnvironmentError)) throw error;
+      await drop(key);
+      return false;
+    }
+  }
+
   return {
-    prepare: (name, repeats, signal) => {
+    prepare: async (name, repeats, signal) => {
       // A baseline of more runs is another preparation.
       const wanted = `${name} ${repeats}`;
-      const known = preparing.get(wanted);
-      if (known !== undefined) return known;
+      const known = await preparing.get(wanted);
+      if (known !== undefined && (await isWhole(known.key))) return known;
       const prepared = prepareEnvironment({ name, dataFolder, runTests, repeats, signal, log });
       preparing.set(wanted, prepared);
       prepared.then(

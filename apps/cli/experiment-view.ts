@@ -44,6 +44,22 @@ export function evaluationTable(summary: ExperimentSummary): string {
   ]);
 }
 
+/** One line per iteration that was replayed, and what to do about one that failed. */
+function replayLines(name: string, { iterations, status }: ExperimentSummary): string[] {
+  const replayed = iterations.flatMap(({ iteration, try: attempt, pieces }) => {
+    if (attempt === 1) return [];
+    const counts =
+      pieces === null ? "" : `: ${pieces.reused} pieces re-used from earlier tries, ${pieces.made} made`;
+    return [`iteration ${iteration} is try ${attempt}${counts}`];
+  });
+  const last = iterations.at(-1);
+  if (status === "failed" && last !== undefined && last.iteration > 0)
+    replayed.push(
+      `after the mend: tadpole replay ${name} ${last.iteration} (--dry-run shows what it re-uses)`,
+    );
+  return replayed;
+}
+
 export async function writeExperiment(session: Session, name: string, json: boolean): Promise<void> {
   const summary = await showExperiment(session, name);
   if (json) return writeJson(summary);
@@ -52,6 +68,7 @@ export async function writeExperiment(session: Session, name: string, json: bool
   );
   writeLine();
   if (summary.iterations.length > 0) writeLine(evaluationTable(summary));
+  for (const line of replayLines(name, summary)) writeLine(line);
   writeLine();
   writeLine(`${summary.rollouts} rollouts in ${formatSeconds(summary.timings.seconds)}`);
   if (summary.policy !== null) writeLine(`policy ${summary.policy.id} · sha256 ${summary.policy.sha256}`);

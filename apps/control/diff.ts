@@ -23,11 +23,13 @@ export interface Part {
   readonly same: boolean;
   /** First difference, in a few words; null where there is none. */
   readonly difference: string | null;
+  /** False for what a try was run by, not made from: a difference there alone parts no tries. */
+  readonly parts: boolean;
 }
 
 export interface TryDiff {
   readonly same: boolean;
-  /** In order: the first that is not the same is where the tries part. */
+  /** In order: the first that parts them and is not the same is where the tries part. */
   readonly parts: readonly Part[];
 }
 
@@ -43,7 +45,7 @@ export async function diffTries(
     value("environments", left.pinned.environments, right.pinned.environments),
     value("start policy", left.row.start_policy, right.row.start_policy),
     value("candidates left out", left.pinned.exclude, right.pinned.exclude),
-    value("code version", left.codeVersion, right.codeVersion),
+    { ...value("code version", left.codeVersion, right.codeVersion), parts: false },
     entries("candidates", left.record.candidates, right.record.candidates),
     entries("validations", left.record.validations, right.record.validations),
     entries("probes", left.record.probes, right.record.probes),
@@ -54,7 +56,7 @@ export async function diffTries(
     entries("updates", left.record.updates, right.record.updates),
     value("end policy", left.row.end_policy, right.row.end_policy),
   ];
-  return { same: parts.every(({ same }) => same), parts };
+  return { same: parts.every((one) => one.same || !one.parts), parts };
 }
 
 interface Loaded {
@@ -87,6 +89,7 @@ const part = (name: string, difference: string | null): Part => ({
   part: name,
   same: difference === null,
   difference,
+  parts: true,
 });
 
 function pathsOf(left: unknown, right: unknown): string | null {

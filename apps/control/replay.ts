@@ -12,6 +12,7 @@ import {
   getExperiment,
   listTries,
   type ReplayRecord,
+  recordEvent,
   replayingAlone,
   setStatus,
 } from "../../services/store/index.ts";
@@ -143,6 +144,13 @@ async function begin(
   const { settings, status } = await getExperiment(db, name);
   const { from } = options as ReplayOptions;
   await setStatus(db, name, "running");
+  const phase = `try ${attempt} of iteration ${iteration}`;
+  await recordEvent(db, {
+    key: `${name}/${phase}`,
+    experiment: name,
+    kind: "phase",
+    detail: { iteration: 0, phase },
+  });
   try {
     await client.workflow.start<typeof runExperiment>("runExperiment", {
       workflowId: experimentId(name),

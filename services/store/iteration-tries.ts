@@ -151,8 +151,11 @@ export async function listPieces(
   iteration: number,
 ): Promise<FinishedPiece[]> {
   const tries = new Map((await listTries(db, experiment, iteration)).map((row) => [row.try, row]));
+  const closed = [...tries.values()].flatMap(({ last_candidate }) => last_candidate ?? []);
+  // A pool that was never closed drew ahead, too: another try's says how far.
+  const furthest = closed.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...closed);
   const isRead = (attempt: number, candidate: number): boolean =>
-    candidate <= (tries.get(attempt)?.last_candidate ?? Number.POSITIVE_INFINITY);
+    candidate <= (tries.get(attempt)?.last_candidate ?? furthest);
   const found: FinishedPiece[] = [];
 
   const pieces = await db

@@ -2,6 +2,7 @@
 import { sql } from "kysely";
 import { scopeKey } from "../../core/scope.ts";
 import type { Db } from "./database.ts";
+import { readTimeline } from "./timeline.ts";
 
 export interface PoolProgress {
   readonly candidates: number;
@@ -17,7 +18,7 @@ export interface Progress {
   readonly error: string | null;
   readonly phase: string;
   readonly iteration: number;
-  /** Seconds since the experiment was created, by the database's clock. */
+  /** Seconds that it ran, by the database's clock. */
   readonly elapsedSeconds: number;
   readonly phaseSeconds: number;
   readonly pool: PoolProgress;
@@ -43,12 +44,7 @@ export interface Progress {
 export async function readProgress(db: Db, name: string): Promise<Progress | null> {
   const experiment = await db
     .selectFrom("experiments")
-    .select([
-      "status",
-      "result",
-      "created_at",
-      sql<number>`extract(epoch from now() - created_at)::float8`.as("elapsed"),
-    ])
+    .select(["status", "result", "created_at"])
     .where("name", "=", name)
     .executeTakeFirst();
   if (experiment === undefined) return null;
@@ -60,6 +56,7 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
     .orderBy("created_at", "desc")
     .limit(1)
     .executeTakeFirst();
+  const timeline = await readTimeline(db, name, experiment.status === "running");
   const detail = (phase?.detail ?? { iteration: 0, phase: "queued" }) as {
     readonly iteration: number;
     /** Absent before the first iteration. */
@@ -125,7 +122,7 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
     error: result?.error ?? null,
     phase: detail.phase,
     iteration: detail.iteration,
-    elapsedSeconds: experiment.elapsed,
+    elapsedSeconds: timeline.reduce((sum, { seconds }) => sum + seconds, 0),
     phaseSeconds: phase?.seconds ?? 0,
     pool: {
       candidates: validations.candidates,

@@ -2,9 +2,10 @@
 import { sql } from "kysely";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { random } from "../../core/random.ts";
-import { scopeKey } from "../../core/scope.ts";
+import { type Scope, scopeKey } from "../../core/scope.ts";
 import { meanPassRateInterval, type TaskResult } from "../../core/statistics.ts";
 import { getExperiment, type IterationRow } from "./experiments.ts";
+import { countPieces } from "./iteration-tries.ts";
 import type { Executor } from "./rows.ts";
 import { type PhaseTime, readTimeline } from "./timeline.ts";
 
@@ -50,6 +51,8 @@ export interface IterationSummary {
   /** Every evaluation of the iteration, by set and mode. */
   readonly evaluations: readonly EvaluationSummary[];
   readonly pool: PoolSummary | null;
+  /** Of a finished replay: pieces that it took over from earlier tries, and that it made. */
+  readonly pieces: { readonly reused: number; readonly made: number } | null;
 }
 
 export interface ExperimentSummary {
@@ -176,6 +179,12 @@ function pooled(
   };
 }
 
+async function pieceTotals(db: Executor, scope: Scope): Promise<{ reused: number; made: number }> {
+  const all = Object.values(await countPieces(db, scope));
+  const sum = (of: "reused" | "made") => all.reduce((total, counts) => total + counts[of], 0);
+  return { reused: sum("reused"), made: sum("made") };
+}
+
 /** Throws StoreError `missing`. */
 export async function showExperiment(db: Executor, name: string): Promise<ExperimentSummary> {
   const experiment = await getExperiment(db, name);
@@ -204,6 +213,7 @@ export async function showExperiment(db: Executor, name: string): Promise<Experi
       evaluation,
       greedy: pooled(measured, settings, "greedy"),
       evaluations: own,
+      pieces: row && row.try > 1 && row.status === "finished" ? await pieceTotals(db, row) : null,
       pool: row ? ((row.pool as PoolSummary | null) ?? (await openPool(db, scopeKey(row)))) : null,
     });
   }
@@ -213,7 +223,8 @@ export async function showExperiment(db: Executor, name: string): Promise<Experi
     name,
     seed: experiment.seed,
     status: experiment.status,
-    error: result?.error ?? null,
+    // What an earlier run ended by is no error of the one that runs now.
+    error: experiment.status === "running" ? null : (result?.error ?? null),
     createdAt: experiment.created_at.toISOString(),
     policy: (await policySummary(db, result?.policy?.id)) ?? chosen,
     iterations,

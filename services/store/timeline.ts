@@ -24,13 +24,13 @@ export async function readTimeline(db: Executor, experiment: string, running: bo
     select detail, extract(epoch from created_at)::double precision as at,
       extract(epoch from now())::double precision as now
     from events where experiment = ${experiment} and kind = 'phase' order by created_at, key`.execute(db);
-  const phases = rows.filter((row) => !ENDS.has(row.detail.phase));
   const end = running ? undefined : rows.findLast((row) => ENDS.has(row.detail.phase));
   const last = end?.at ?? rows[0]?.now ?? 0;
-  return phases.map(({ detail, at }, i) => ({
-    iteration: detail.iteration,
-    phase: detail.phase === "finished" ? AFTER_FINISH : detail.phase,
+  return rows.flatMap(({ detail, at }, i) => {
+    // An end lasts until the experiment is taken up again: that is nobody's time.
+    if (ENDS.has(detail.phase)) return [];
+    const phase = detail.phase === "finished" ? AFTER_FINISH : detail.phase;
     // A resumed run may have gone past an end that an earlier run recorded.
-    seconds: Math.max(0, (phases[i + 1]?.at ?? last) - at),
-  }));
+    return [{ iteration: detail.iteration, phase, seconds: Math.max(0, (rows[i + 1]?.at ?? last) - at) }];
+  });
 }

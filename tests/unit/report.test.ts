@@ -311,6 +311,7 @@ describe("a report", () => {
         measured("validation", "validation-1"),
       ],
       pool: null,
+      pieces: null,
     }));
     const page = renderReport(reportData({ summary: { ...reportData().summary, iterations } }));
     expect(dots(page)).toBe(4);

@@ -7,7 +7,7 @@ import { exitCodes, UsageError } from "../errors.ts";
 import { type Column, formatTable, writeJson, writeLine } from "../output.ts";
 
 const columns: readonly Column<Part>[] = [
-  { title: "", value: ({ same }) => (same ? "=" : "≠") },
+  { title: "", value: ({ same, parts }) => (same ? "=" : parts ? "≠" : "·") },
   { title: "part", value: ({ part }) => part },
   { title: "first difference", value: ({ difference }) => difference ?? "" },
 ];
@@ -25,7 +25,7 @@ export function register(program: Command): void {
       if (!found.same) process.exitCode = exitCodes.failed;
       if (wantsJson(self)) return writeJson(found);
       writeLine(formatTable(found.parts, columns));
-      const parted = found.parts.find(({ same }) => !same);
+      const parted = found.parts.find(({ same, parts }) => parts && !same);
       writeLine(parted === undefined ? "\nthe tries are equal" : `\nthe tries part at: ${parted.part}`);
     });
   examples(command, ["diff quickstart-1/2/1 quickstart-1/2/2"]);
