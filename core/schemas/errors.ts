@@ -44,9 +44,16 @@ function describe(
   kind: SettingsErrorKind,
   { file, field, expected, found, line }: SettingsErrorDetails,
 ): string {
-  const place = [file, ...(line === null ? [] : [`line ${line}`])].join(", ");
-  const subject = field === "" ? place : `${place}: ${field}`;
-  if (kind === "syntax") return `${subject}: ${found ?? "not valid YAML"}; expected ${expected}`;
+  const place = [shown(file), ...(line === null ? [] : [`line ${line}`])].join(", ");
+  const subject = field === "" ? place : `${place}: ${shown(field)}`;
+  if (kind === "syntax") return `${subject}: ${shown(found ?? "not valid YAML")}; expected ${expected}`;
   if (kind === "unknown-key") return `${subject}: unknown key; expected ${expected}`;
   return `${subject}: expected ${expected}, found ${found ?? "nothing"}`;
+}
+
+/** One line of what the user wrote, however long it is. */
+function shown(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what must not be shown
+  const line = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text) ? JSON.stringify(text) : text;
+  return line.length > 300 ? `${line.slice(0, 297)}...` : line;
 }

@@ -96,7 +96,7 @@ function knownKeys(key: string, path: SettingsPath, root: KeySchema): string {
   const keysAt = path.reduce<KeySchema>(child, root);
   const keys = Object.keys(keysAt.properties ?? {});
   const nearest = keys
-    .map((known) => ({ known, distance: editDistance(key.toLowerCase(), known.toLowerCase()) }))
+    .map((known) => ({ known, distance: editDistance(key.slice(0, 60).toLowerCase(), known.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)[0];
   if (nearest && nearest.distance <= Math.max(2, nearest.known.length / 3))
     return `${nearest.known} (the nearest known key)`;

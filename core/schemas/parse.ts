@@ -1,10 +1,17 @@
 /** Reads an experiment file and its `--set path=value` overrides. */
-import { type Document, isMap, isNode, LineCounter, parseDocument } from "yaml";
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from "yaml";
 import { z } from "zod";
 import type { ExperimentSettings } from "../experiment.ts";
 import { SettingsError } from "./errors.ts";
 import { experimentSchema } from "./experiment.ts";
 import { firstComplaint, type KeySchema, type SettingsPath } from "./issues.ts";
+
+/** More than anybody writes; the time to read a text that is made to be slow grows faster than its size. */
+const FILE_CHARACTERS = 65_536;
+const OVERRIDE_CHARACTERS = 4096;
+
+/** Keys are compared here, not there, where the time grows with the square of their number. Warnings are no affair of the user's. */
+const YAML = { prettyErrors: false, uniqueKeys: false, logLevel: "error" } as const;
 
 /** JSON Schema (draft 7) of an experiment file: fields with a default are optional. */
 export function experimentJsonSchema(): Record<string, unknown> {
@@ -13,14 +20,18 @@ export function experimentJsonSchema(): Record<string, unknown> {
 
 /** Settings of an experiment file, defaults filled in: plain JSON data. Throws `SettingsError`. */
 export function parseExperimentFile(text: string, fileName: string): ExperimentSettings {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const [error] = document.errors;
   const fail = (found: string, line: number | null) =>
     new SettingsError("syntax", { file: fileName, field: "", expected: "one YAML document", found, line });
+  if (text.length > FILE_CHARACTERS)
+    throw fail(`${text.length} characters are more than ${FILE_CHARACTERS}`, null);
+  const lines = new LineCounter();
+  const document = parseDocument(text, { ...YAML, lineCounter: lines });
+  const [error] = document.errors;
   if (error?.code === "MULTIPLE_DOCS")
     throw fail("a second document starts", lines.linePos(error.pos[0]).line);
-  if (error) throw fail(error.message, lines.linePos(error.pos[0]).line);
+  if (error) throw fail(said(error), lines.linePos(error.pos[0]).line);
+  const twice = repeatedKey(document);
+  if (twice !== null) throw fail("Map keys must be unique", lines.linePos(twice).line);
   const data = plainData(document);
   if (data instanceof Error) throw fail(data.message, null);
   return check(data, fileName, (path) => {
@@ -51,7 +62,8 @@ function check(
   lineOf: (path: SettingsPath) => number | null,
 ): ExperimentSettings {
   const result = experimentSchema.safeParse(data);
-  if (result.success) return result.data;
+  // As JSON has it: no −0, which the record could not keep.
+  if (result.success) return JSON.parse(JSON.stringify(result.data)) as ExperimentSettings;
   const { kind, path, expected, found } = firstComplaint(
     result.error.issues,
     data,
@@ -67,10 +79,14 @@ function assign(data: unknown, override: string, flag: string): void {
   const path = override.slice(0, Math.max(0, equals)).split(".");
   if (equals < 1 || !path.every((part) => /^[A-Za-z0-9-]+$/.test(part)))
     throw fail("syntax", "", "path=value, as in climb.updates=4", `"${override}" is no assignment`);
-  const document = parseDocument(override.slice(equals + 1), { prettyErrors: false });
+  if (override.length > OVERRIDE_CHARACTERS)
+    throw fail("syntax", path.join("."), "a YAML value", `more than ${OVERRIDE_CHARACTERS} characters`);
+  const document = parseDocument(override.slice(equals + 1), YAML);
   const [error] = document.errors;
   const value = error ?? plainData(document);
-  if (value instanceof Error) throw fail("syntax", path.join("."), "a YAML value", value.message);
+  if (value instanceof Error) throw fail("syntax", path.join("."), "a YAML value", said(value));
+  if (repeatedKey(document) !== null)
+    throw fail("syntax", path.join("."), "a YAML value", "Map keys must be unique");
 
   let target = data;
   for (const [depth, part] of path.entries()) {
@@ -82,6 +98,32 @@ function assign(data: unknown, override: string, flag: string): void {
     else fields[part] ??= {};
     target = fields[part];
   }
+}
+
+/** What the parser says, in words of the text and not of the program. */
+function said({ message }: Error): string {
+  return /call stack/i.test(message) ? "values nested too deep" : message;
+}
+
+/** Where a key stands that its mapping has already; null where there is none. */
+function repeatedKey(document: Document): number | null {
+  let found: number | null = null;
+  visit(document, {
+    Map(_, { items }) {
+      const seen = new Set<string>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const name = String(key.value);
+        if (seen.has(name) && name !== "<<") {
+          found = key.range?.[0] ?? 0;
+          return visit.BREAK;
+        }
+        seen.add(name);
+      }
+      return undefined;
+    },
+  });
+  return found;
 }
 
 /** The document's data, or why it has none: an alias without anchor, too many aliases, or data that contains itself. */
