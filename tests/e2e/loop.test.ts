@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../infra/stack/index.ts";
 import { openCli } from "../support/cli.ts";
+import { scrape, total } from "../support/scrape.ts";
 
 const experiment = join(packageRoot, "tests/support/smallest.yaml");
 const undisturbed = openCli();
@@ -52,6 +53,35 @@ describe("the loop", { timeout: 900_000 }, () => {
     expect(policies.map((policy: { id: string }) => policy.id)).toEqual(
       expect.arrayContaining([start.policy.id, trained.policy.id]),
     );
+  });
+
+  it("leaves its counts where Prometheus finds them", async () => {
+    const { processes } = await undisturbed.json("status");
+    const metrics = async (name: string) =>
+      scrape(processes.find((process: { name: string }) => process.name === name).metricsUrl);
+    const sandbox = await metrics("sandbox");
+    const rollouts = total(sandbox, "tadpole_rollouts_total")!;
+    const attempts = { activity: "rollout", outcome: "Completed" };
+    expect(rollouts).toBe(total(sandbox, "tadpole_activity_attempts_total", attempts));
+    // An attempt whose answer came too late was made again: delivered twice, on record once.
+    expect(rollouts).toBeGreaterThanOrEqual(first.rollouts);
+    expect(total(sandbox, "tadpole_rollouts_total", { phase: "climb" })).toBeGreaterThanOrEqual(2 * 4);
+    expect(total(sandbox, "tadpole_verdicts_total", { phase: "climb" })).toBeGreaterThanOrEqual(2 * 4);
+    expect(total(sandbox, "tadpole_rollout_turns_total")).toBeGreaterThanOrEqual(rollouts);
+    expect(total(sandbox, "tadpole_generated_tokens_total")).toBeGreaterThanOrEqual(rollouts);
+    expect(total(sandbox, "tadpole_sandbox_boot_seconds_count", { outcome: "Completed" })).toBeGreaterThan(0);
+    const queued = "temporal_activity_schedule_to_start_latency_seconds_count";
+    expect(total(sandbox, queued, { task_queue: "tadpole-sandbox" })).toBeGreaterThanOrEqual(rollouts);
+    const gpu = await metrics("gpu");
+    expect(total(gpu, "tadpole_update_seconds_count", { outcome: "Completed" })).toBeGreaterThan(0);
+    expect(total(gpu, "tadpole_trained_tokens_total")).toBeGreaterThan(0);
+    const orchestrate = await metrics("orchestrate");
+    expect(total(orchestrate, "tadpole_groups_total", { use: "kept" })).toBeGreaterThan(0);
+    expect(total(orchestrate, "tadpole_record_up")).toBe(1);
+    expect(total(await metrics("policy"), "tadpole_policy_completion_tokens_total")).toBeGreaterThan(0);
+    const names = [sandbox, gpu, orchestrate].flat();
+    for (const { name, labels } of names.filter((sample) => sample.name.startsWith("tadpole_")))
+      for (const value of Object.values(labels)) expect(`${name} ${value}`).not.toContain("first");
   });
 
   it("shows its tasks and rollouts, and writes a report", async () => {
