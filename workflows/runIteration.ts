@@ -22,6 +22,7 @@ import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts"
 import { type Checkpoint, climb } from "./climb.ts";
 import { records } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
+import { named } from "./failing.ts";
 import { fillTaskPool, type TaskPool } from "./fillTaskPool.ts";
 import { tryId } from "./ids.ts";
 import { finishEarlySignal, phaseSignal } from "./messages.ts";
@@ -45,6 +46,14 @@ export interface RunIterationOutput {
 }
 
 export async function runIteration(input: RunIterationInput): Promise<RunIterationOutput> {
+  try {
+    return await iterate(input);
+  } catch (error) {
+    throw named(error);
+  }
+}
+
+async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   const { scope, settings, policy } = input;
   const id = tryId(scope);
   let pool: TaskPool | null = null;
