@@ -49,7 +49,7 @@ const SPEC = { root: "", overlay: [], mounts: [], limits: { memoryMb: 1, process
 const SCRIPT = [
   `${sayCall("Read", { file_path: "a.js" })}\n${sayCall("Write", { file_path: "n.js", content: "1" })}`,
   bash("mkdir d\necho made"),
-  bash("echo x >> log\ncat log"),
+  bash("echo x >> a.js\ncat a.js"),
   bash("echo s >> ../tmp/s\ncat ../tmp/s"),
   sayCall("Edit", { file_path: "a.js", old_string: "1", new_string: "2" }),
 ];
