@@ -2,7 +2,7 @@
 import { VALIDATION_SET } from "../../core/experiment.ts";
 import { attributeFilter } from "../../core/search-attributes.ts";
 import { stackStatus } from "../../infra/stack/index.ts";
-import type { ExperimentSummary } from "../../services/store/index.ts";
+import { type ExperimentSummary, evaluationOf } from "../../services/store/index.ts";
 import { experimentId } from "../../workflows/ids.ts";
 import { type Session, showExperiment } from "../control/index.ts";
 import { formatPercent, formatSeconds, formatTable, writeJson, writeLine } from "./output.ts";
@@ -29,10 +29,8 @@ export function evaluationTable(summary: ExperimentSummary): string {
     { title: "greedy", value: ({ greedy }) => rate(greedy) },
     ...sets.map((set) => ({
       title: set,
-      value: ({ evaluations }: ExperimentSummary["iterations"][number]) => {
-        const found = evaluations.find(
-          (evaluation) => evaluation.set === set && evaluation.mode === "sampled",
-        );
+      value: (iteration: ExperimentSummary["iterations"][number]) => {
+        const found = evaluationOf(iteration, set, "sampled");
         return found === undefined ? null : formatPercent(found.passAt1);
       },
     })),

@@ -1,5 +1,10 @@
 /** Held-out results: the headline table, the sentence above it, and the learning curve. */
-import type { EvaluationSummary, ExperimentSummary, IterationSummary } from "../../services/store/index.ts";
+import {
+  type EvaluationSummary,
+  type ExperimentSummary,
+  evaluationOf,
+  type IterationSummary,
+} from "../../services/store/index.ts";
 import { type Cell, figure, type LegendEntry, table, toneOf } from "./figure.ts";
 import { html, type Markup } from "./html.ts";
 import { axis, type Line, linePlot, type Point } from "./plot.ts";
@@ -13,14 +18,6 @@ export function measuredSets(iterations: readonly IterationSummary[]): string[] 
     iteration.evaluations.filter(({ mode }) => mode === "sampled" || mode === "greedy"),
   );
   return [...new Set(measured.map(({ set }) => set))];
-}
-
-export function findEvaluation(
-  iteration: IterationSummary,
-  set: string,
-  mode: string,
-): EvaluationSummary | undefined {
-  return iteration.evaluations.find((evaluation) => evaluation.set === set && evaluation.mode === mode);
 }
 
 function withInterval(measured: Measured | null | undefined): Cell {
@@ -50,7 +47,7 @@ export function headlineTable(summary: ExperimentSummary): Markup {
       ...sets.map((set) =>
         titled(
           set,
-          first((iteration) => findEvaluation(iteration, set, "sampled")),
+          first((iteration) => evaluationOf(iteration, set, "sampled")),
         ),
       ),
       titled(
@@ -62,7 +59,7 @@ export function headlineTable(summary: ExperimentSummary): Markup {
       iterationName(iteration.iteration),
       iteration.policy && html`<code>${iteration.policy.id}</code>`,
       withInterval(iteration.evaluation),
-      ...sets.map((set) => withInterval(findEvaluation(iteration, set, "sampled"))),
+      ...sets.map((set) => withInterval(evaluationOf(iteration, set, "sampled"))),
       withInterval(iteration.greedy),
     ]),
   });
@@ -90,7 +87,7 @@ export function learningCurve(summary: ExperimentSummary): Markup | null {
   for (const [index, set] of sets.entries())
     for (const mode of ["sampled", "greedy"]) {
       const points = iterations.flatMap((iteration): Point[] => {
-        const found = findEvaluation(iteration, set, mode);
+        const found = evaluationOf(iteration, set, mode);
         if (!found) return [];
         const x = iteration.iteration + (index - (sets.length - 1) / 2) * DODGE;
         const label = `${set}, ${mode}, iteration ${iteration.iteration}: ${percent(found.passAt1, 1)} (${percent(found.low, 1)} – ${percent(found.high, 1)})`;
@@ -123,7 +120,7 @@ export function learningCurve(summary: ExperimentSummary): Markup | null {
       rows: iterations.map((iteration) => [
         iterationName(iteration.iteration),
         ...sets.flatMap((set) =>
-          ["sampled", "greedy"].map((mode) => withInterval(findEvaluation(iteration, set, mode))),
+          ["sampled", "greedy"].map((mode) => withInterval(evaluationOf(iteration, set, mode))),
         ),
       ]),
     },

@@ -104,6 +104,7 @@ export {
   type EvaluationSummary,
   type ExperimentListItem,
   type ExperimentSummary,
+  evaluationOf,
   type IterationSummary,
   listExperiments,
   type PoolSummary,

@@ -39,41 +39,57 @@ interface ExampleKeys {
   readonly failed: string | null;
 }
 
+/** Rollouts of held-out sets (`<experiment>/eval/<set>/<mode>/…`) by one policy, whichever iteration or try asked for them. */
+const measuredBy = (experiment: string, sets: readonly string[], policy: string | null) => sql`
+  select r.key, r.task_id, r.member, r.outcome, split_part(g.key, '/', 4) as mode
+  from groups g join rollouts r on r.group_key = g.key
+  where g.experiment = ${experiment} and g.phase = 'evaluate' and g.policy = ${policy}::text
+    and r.outcome in ('passed', 'failed')
+    and split_part(g.key, '/', 3) = any(${sets}::text[]) and split_part(g.key, '/', 4) in ('sampled', 'greedy')`;
+
 /**
- * Keys of the first task, in key order, that the start policy failed and the last measured policy solved, with both rollouts; and of a task
- * the last policy failed.
+ * Keys of the first held-out task, in key order, that the start policy failed and the policy of the last measured iteration solved, with
+ * both rollouts; and of a task that policy failed. Earlier tries, and checkpoints that were not chosen, are none of it.
  */
-async function evaluatedExamples(db: Executor, experiment: string): Promise<ExampleKeys> {
+async function evaluatedExamples(
+  db: Executor,
+  { name, iterations }: ExperimentSummary,
+  sets: readonly string[],
+): Promise<ExampleKeys> {
+  const measured = iterations.filter(({ evaluation, policy }) => evaluation !== null && policy !== null);
+  const [first, last] = [measured[0], measured.at(-1)];
+  const before = first?.iteration === 0 ? first.policy!.id : null;
   const { rows } = await sql<ExampleKeys>`
-    with evaluated as (
-      select r.key, r.task_id, r.member, r.outcome, g.iteration
-      from groups g join rollouts r on r.group_key = g.key
-      where g.experiment = ${experiment} and g.phase = 'evaluate' and r.outcome in ('passed', 'failed')
-    ), last as (select max(iteration) as iteration from evaluated),
+    with before as (${measuredBy(name, sets, before)}), after as (${measuredBy(name, sets, last?.policy?.id ?? null)}),
     solved as (
-      select a.key as before, b.key as after
-      from evaluated a join evaluated b on b.task_id = a.task_id and b.member = a.member
-      where a.iteration = 0 and a.outcome = 'failed' and b.outcome = 'passed'
-        and b.iteration = (select iteration from last) and b.iteration > 0
-      order by a.task_id, a.key, b.key limit 1
+      select b.key as before, a.key as after
+      from before b join after a on a.task_id = b.task_id and a.member = b.member and a.mode = b.mode
+      where b.outcome = 'failed' and a.outcome = 'passed'
+      order by b.task_id, b.key, a.key limit 1
     )
     select (select before from solved) as before, (select after from solved) as after,
-      (select key from evaluated where outcome = 'failed' and iteration = (select iteration from last)
-        order by task_id, key limit 1) as failed`.execute(db);
+      (select key from after where outcome = 'failed' order by task_id, key limit 1) as failed`.execute(db);
   return rows[0]!;
 }
 
-/** The first graded training rollouts, solved ones first: what there is before anything was evaluated. */
+/** The first graded training rollouts of latest tries, solved ones first: what there is before anything was evaluated. */
 async function trainingExamples(db: Executor, experiment: string): Promise<string[]> {
   const { rows } = await sql<{ key: string }>`
     select r.key from groups g join rollouts r on r.group_key = g.key
     where g.experiment = ${experiment} and g.phase <> 'evaluate' and r.outcome in ('passed', 'failed')
+      and not exists (select from iterations i
+        where i.experiment = g.experiment and i.iteration = g.iteration and i.try > g.try)
     order by r.outcome desc, r.key limit 3`.execute(db);
   return rows.map((row) => row.key);
 }
 
-async function chooseExamples(db: Executor, experiment: string): Promise<[key: string, caption: string][]> {
-  const { before, after, failed } = await evaluatedExamples(db, experiment);
+async function chooseExamples(
+  db: Executor,
+  summary: ExperimentSummary,
+  settings: ExperimentSettings,
+): Promise<[key: string, caption: string][]> {
+  const sets = Object.keys(settings.evaluation.sets);
+  const { before, after, failed } = await evaluatedExamples(db, summary, sets);
   const chosen: [string, string][] = [];
   if (before !== null && after !== null)
     chosen.push(
@@ -81,7 +97,7 @@ async function chooseExamples(db: Executor, experiment: string): Promise<[key: s
       [after, "The trained policy on the same task"],
     );
   if (failed !== null && failed !== before) chosen.push([failed, "A held-out task that was not solved"]);
-  for (const key of await trainingExamples(db, experiment))
+  for (const key of await trainingExamples(db, summary.name))
     if (chosen.length < 3) chosen.push([key, "A rollout of training"]);
   return chosen;
 }
@@ -93,13 +109,14 @@ export async function collectReport(
   name: string,
 ): Promise<ReportData> {
   const experiment = await getExperiment(db, name);
-  const [summary, pools, updates, mix, chosen] = await Promise.all([
+  const settings = experiment.settings as ExperimentSettings;
+  const [summary, pools, updates, mix] = await Promise.all([
     showExperiment(db, name),
     poolSeries(db, name),
     updateSeries(db, name),
     taskMix(db, name),
-    chooseExamples(db, name),
   ]);
+  const chosen = await chooseExamples(db, summary, settings);
   const examples: ReportExample[] = [];
   for (const [key, caption] of chosen) {
     try {
@@ -110,7 +127,7 @@ export async function collectReport(
   }
   return {
     summary,
-    settings: experiment.settings as ExperimentSettings,
+    settings,
     codeVersion: experiment.code_version,
     pools,
     updates,

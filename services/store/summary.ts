@@ -48,7 +48,7 @@ export interface IterationSummary {
   readonly evaluation: PooledEvaluation | null;
   /** All held-out sets pooled, greedy decoding: a control. */
   readonly greedy: PooledEvaluation | null;
-  /** Every evaluation of the iteration, by set and mode. */
+  /** Every evaluation of the iteration, of all its tries, by set and mode; `evaluationOf` finds the one that counts. */
   readonly evaluations: readonly EvaluationSummary[];
   readonly pool: PoolSummary | null;
   /** Of a finished replay: pieces that it took over from earlier tries, and that it made. */
@@ -75,6 +75,20 @@ export interface ExperimentListItem {
   readonly status: string;
   readonly createdAt: string;
   readonly iterations: number;
+}
+
+/**
+ * The evaluation of a set by the policy that the iteration's latest try ended with; earlier tries and checkpoints that were not chosen
+ * are others.
+ */
+export function evaluationOf(
+  { policy, evaluations }: IterationSummary,
+  set: string,
+  mode: string,
+): EvaluationSummary | undefined {
+  return evaluations.find(
+    (evaluation) => evaluation.set === set && evaluation.mode === mode && evaluation.policy === policy?.id,
+  );
 }
 
 /** Newest first. */
@@ -202,14 +216,15 @@ export async function showExperiment(db: Executor, name: string): Promise<Experi
     const row = tries.find((candidate) => candidate.iteration === iteration);
     const rows = evaluations.filter((evaluation) => evaluation.iteration === iteration);
     const own = rows.map(({ iteration: _, results: __, ...evaluation }) => evaluation);
-    const end = row?.end_policy ?? null;
-    const measured = rows.filter(({ policy }) => end === null || policy === end);
+    // What its latest try ended with; of iteration 0, what the first one began with.
+    const end = row ? row.end_policy : (tries[0]?.start_policy ?? own[0]?.policy);
+    const measured = rows.filter(({ policy }) => policy === end);
     const evaluation = pooled(measured, settings, "sampled");
     iterations.push({
       iteration,
       try: row?.try ?? 1,
       status: row?.status ?? "finished",
-      policy: await policySummary(db, row ? row.end_policy : (evaluation ?? own[0])?.policy),
+      policy: await policySummary(db, end),
       evaluation,
       greedy: pooled(measured, settings, "greedy"),
       evaluations: own,

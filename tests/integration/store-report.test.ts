@@ -10,11 +10,21 @@ import {
   createExperiment,
   createLocalArtifacts,
   type Db,
+  evaluationOf,
   findRollout,
   openDatabase,
+  recordEvaluation,
+  recordIteration,
+  recordPolicy,
 } from "../../services/store/index.ts";
 import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
-import { recordTestExperiment, recordTestGroup, testSettings, testTask } from "../support/record.ts";
+import {
+  policyRef,
+  recordTestExperiment,
+  recordTestGroup,
+  testSettings,
+  testTask,
+} from "../support/record.ts";
 
 let server: TestPostgres;
 let db: Db;
@@ -62,6 +72,7 @@ it("shows a held-out task before and after training, and one that stayed unsolve
       key: `demo/eval/unseen/sampled/p${iteration}/${testTask(index).id}`,
       experiment: "demo",
       iteration,
+      policy: policyRef(iteration === 0 ? "start" : "end").id,
       phase: "evaluate",
       task: testTask(index),
       passes,
@@ -79,6 +90,92 @@ it("shows a held-out task before and after training, and one that stayed unsolve
   expect(page).toContain("Fixed &lt;b&gt;add&lt;/b&gt;.");
   // Learning curve, one histogram, the task mix, four series of the climb, the time.
   expect(page.split("<svg ").length - 1).toBe(8);
+});
+
+it("shows the latest try of an iteration alone, and no checkpoint that was not chosen", async () => {
+  const name = "replayed";
+  await recordTestExperiment(db, artifacts, name);
+  const [first, second] = [policyRef("end").id, policyRef("end of the second try", policyRef("start").id, 1)];
+  const evaluate = (policy: string, mode: string, task: number, passes: number, iteration = 1, attempt = 1) =>
+    recordTestGroup(db, artifacts, {
+      key: `${name}/eval/unseen/${mode}/${policy}/${testTask(task).id}`,
+      ...{
+        experiment: name,
+        iteration,
+        try: attempt,
+        policy,
+        phase: "evaluate",
+        task: testTask(task),
+        passes,
+        size: 1,
+      },
+    });
+  const measure = async (policy: string, attempt: number, passAt1: number) => {
+    for (const set of ["functions", "unseen"])
+      await recordEvaluation(db, {
+        ...{
+          key: `${name}/it/1/try/${attempt}/${set}/sampled/${policy}`,
+          experiment: name,
+          iteration: 1,
+          policy,
+        },
+        ...{
+          set_name: set,
+          set_hash: "hash",
+          mode: "sampled",
+          tasks: 1,
+          samples: 1,
+          pass_at_1: passAt1,
+          low: 0,
+          high: 1,
+        },
+        results: [{ taskId: testTask(0).id, passes: passAt1, runs: 1 }],
+      });
+  };
+  const begin = (status: string, endPolicy: string | null) =>
+    recordIteration(db, {
+      ...{ experiment: name, iteration: 1, try: 2, status, start_policy: policyRef("start").id },
+      ...{ end_policy: endPolicy, pool: null, pinned: {} },
+    });
+  await evaluate(policyRef("start").id, "sampled", 0, 0, 0);
+  await evaluate(policyRef("start").id, "sampled", 1, 0, 0);
+  // The first try solved the first task, the second one the second; a checkpoint on its way failed both.
+  await evaluate(first, "sampled", 0, 1);
+  await evaluate(first, "sampled", 1, 0);
+  await measure(first, 1, 0);
+  await evaluate("nano-on-its-way", "validation-1-2-1", 0, 0, 1, 2);
+
+  await begin("climb", null);
+  const open = (await collectReport(db, artifacts, name)).summary.iterations[1]!;
+  expect([open.try, open.policy, open.evaluation, evaluationOf(open, "unseen", "sampled")]).toEqual([
+    2,
+    null,
+    null,
+    undefined,
+  ]);
+
+  await recordPolicy(db, "nano", second);
+  await begin("finished", second.id);
+  await evaluate(second.id, "sampled", 0, 0, 1, 2);
+  await evaluate(second.id, "sampled", 1, 1, 1, 2);
+  await measure(second.id, 2, 1);
+  const data = await collectReport(db, artifacts, name);
+  const iteration = data.summary.iterations[1]!;
+  expect(iteration).toMatchObject({
+    try: 2,
+    policy: { id: second.id },
+    evaluation: { policy: second.id, passAt1: 1, tasks: 2 },
+  });
+  expect(evaluationOf(iteration, "unseen", "sampled")).toMatchObject({ policy: second.id, passAt1: 1 });
+  expect(await shown(name)).toEqual([
+    [
+      "The untrained policy on a held-out task",
+      `${name}/eval/unseen/sampled/${policyRef("start").id}/${testTask(1).id}/0`,
+    ],
+    ["The trained policy on the same task", `${name}/eval/unseen/sampled/${second.id}/${testTask(1).id}/0`],
+    ["A held-out task that was not solved", `${name}/eval/unseen/sampled/${second.id}/${testTask(0).id}/0`],
+  ]);
+  expect(renderReport(data)).toContain("25.0 % → 100.0 %");
 });
 
 it("leaves out an example whose artifact is gone", async () => {

@@ -151,9 +151,12 @@ export async function recordTestGroup(
     readonly task: Task;
     readonly passes: number;
     readonly size: number;
+    readonly try?: number;
+    /** The start policy unless named. */
+    readonly policy?: string;
   },
 ): Promise<void> {
-  const policy = policyRef("start").id;
+  const policy = group.policy ?? policyRef("start").id;
   for (let member = 0; member < group.size; member++) {
     const key = `${group.key}/${member}`;
     const passed = member < group.passes;
@@ -176,7 +179,7 @@ export async function recordTestGroup(
     key: group.key,
     experiment: group.experiment,
     iteration: group.iteration ?? 1,
-    try: 1,
+    try: group.try ?? 1,
     phase: group.phase,
     task_id: group.task.id,
     level: 1,

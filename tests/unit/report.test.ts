@@ -302,10 +302,12 @@ describe("a report", () => {
       iteration,
       try: 1,
       status: "finished",
-      policy: null,
+      policy: { id: "p", sha256: "0" },
       evaluation: { ...measured("", "sampled"), passAt1: 0.25 + 0.5 * iteration },
       greedy: null,
       evaluations: [
+        // By what an earlier try of the iteration ended with.
+        { ...measured("unseen", "sampled"), policy: "earlier", passAt1: 0.987 },
         measured("unseen", "sampled"),
         measured("unseen", "greedy"),
         measured("validation", "validation-1"),
@@ -318,6 +320,7 @@ describe("a report", () => {
     expect(page).toContain("25.0 % → 75.0 %");
     expect(page).toContain("+50.0");
     expect(page).not.toContain("validation-1");
+    expect(page).not.toContain("98.7");
   });
 });
 
