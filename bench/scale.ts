@@ -30,7 +30,7 @@ import { measureRecord, type RecordUse } from "./scale-record.ts";
 import type { WorkerUse } from "./scale-worker.ts";
 
 /** Units of 1,000 rollouts, and groups of 8 that are written to the record. */
-const FULL = { warmUp: 1, reference: 1, subject: 12, recordGroups: 128 };
+const FULL = { warmUp: 1, reference: 1, subject: 12, recordGroups: 32 };
 const QUICK = { warmUp: 1, reference: 1, subject: 2, recordGroups: 8 };
 
 /** What the project promises of every history, and of every payload. */
