@@ -38,7 +38,7 @@ function recipe(settings: ExperimentSettings): Readonly<Record<string, string | 
   return {
     pool: `${synthesis.poolTasks} tasks of at most ${synthesis.maxCandidates} candidates`,
     filter: filter.enabled
-      ? `pass rate from ${filter.band.low} to ${filter.band.high} in ${filter.probes} probes, ${filter.maxRefinements} refinements`
+      ? `pass rate from ${filter.band.low} to ${filter.band.high} in ${filter.probes} probes, refined at most ${filter.maxRefinements} ×`
       : "off",
     climb: `${climb.updates} updates of ${climb.tasksPerBatch} × ${climb.groupSize} rollouts, lag at most ${climb.maxLag}`,
     rollout: `${rollout.limits.maxTurns} turns, ${rollout.limits.maxContextTokens} tokens of context`,

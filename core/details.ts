@@ -180,19 +180,21 @@ export function iterationDetails({ phase, policy, done }: IterationStanding): st
   );
 }
 
-/** `done`: what was measured and finished since it last continued as new, one sentence each. */
+/** `measured`: one sentence each; `status` is that of its steering, or how it ended, then perhaps by a `failure`. */
 export function experimentDetails(
-  state: ExperimentSteering,
+  state: Omit<ExperimentSteering, "status"> & { readonly status: string },
   iterations: number,
-  done: readonly string[] = [],
+  measured: readonly string[],
+  failure: string | null = null,
 ): string {
   const { status, phase, iteration, policy, hold, amendments } = state;
   const again = state.try === 1 ? "" : `, try ${state.try}`;
   return paragraphs(
     `**${status}** · ${phase}${iteration > 0 ? ` · iteration ${iteration} of ${iterations}${again}` : ""}`,
-    policy === null ? null : `from policy \`${policy}\``,
+    policy === null ? null : `policy \`${policy}\``,
     hold === null ? null : `held (${hold.kind}): ${hold.reason}`,
-    done.length === 0 ? null : done.map((line) => `- ${line}`).join("\n"),
+    failed(failure),
+    measured.length === 0 ? null : measured.map((line) => `- ${line}`).join("\n"),
     ...amendments.map(
       ({ path, old, value, fromIteration }) =>
         `amended: \`${path}\` ${old} → ${value} from iteration ${fromIteration}`,

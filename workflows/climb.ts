@@ -199,7 +199,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
     lastUpdate =
       batch === null
         ? `${update} was left out: none of ${dropped} groups has variance`
-        : `${update} from ${kept} groups, ${dropped} without variance left out`;
+        : `${update} from ${kept} of ${kept + dropped} groups; the others have no variance`;
     versions.push(policy);
     if (versions.length > maxLag + 1) versions.shift();
     if (update % settings.selection.everyUpdates === 0 || update === updates)

@@ -23,10 +23,11 @@ import {
 import type { PolicyRef } from "../core/policy.ts";
 import type { Scope } from "../core/scope.ts";
 import { sole } from "../core/search-attributes.ts";
-import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
+import { attributesOf, searchAttributes } from "./attributes.ts";
 import { shortKey } from "./candidates.ts";
 import { records, sandboxes, trainer } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
+import { named, rootCause } from "./failing.ts";
 import { experimentId, tryId } from "./ids.ts";
 import { prepareTaskSet } from "./prepareTaskSet.ts";
 import { type RunIterationInput, runIteration } from "./runIteration.ts";
@@ -60,15 +61,13 @@ export async function runExperiment(input: RunExperimentInput): Promise<PolicyRe
     return await steering.whileWatching(() => advance(input, steering));
   } catch (error) {
     if (error instanceof ContinueAsNew) throw error;
-    noteAttributes({ outcome: isCancellation(error) ? "stopped" : "failed" });
+    const status = isCancellation(error) ? "stopped" : "failed";
+    const reason = rootCause(error);
+    steering.ended(status, null, reason);
     await CancellationScope.nonCancellable(() =>
-      records.recordExperiment({
-        experiment: name,
-        status: isCancellation(error) ? "stopped" : "failed",
-        error: rootCause(error),
-      }),
+      records.recordExperiment({ experiment: name, status, error: reason }),
     );
-    throw error;
+    throw named(error);
   }
 }
 
@@ -77,7 +76,7 @@ async function advance(input: RunExperimentInput, steering: Steering): Promise<P
   const { name, settings, lastIteration } = input;
   const state = input.carried ?? (await prepare(input, steering));
   const end = async (status: "done" | "stopped", policy: PolicyRef, error?: string): Promise<PolicyRef> => {
-    noteAttributes({ outcome: status, policy: policy.id });
+    steering.ended(status, policy.id, error ?? null);
     await records.recordExperiment({
       experiment: name,
       status,
@@ -151,12 +150,6 @@ async function iterate(
   });
   steering.enter({ phase: "pool", iteration, try: scope.try, policy: input.policy.id }, workflowId);
   return { scope, ...(await running.result()) };
-}
-
-function rootCause(error: unknown): string {
-  let current = error;
-  while (current instanceof Error && current.cause instanceof Error) current = current.cause;
-  return current instanceof Error ? current.message : String(current);
 }
 
 /** Environments, start policy, fixed task sets, and the evaluation of the untrained policy: iteration 0. */

@@ -19,7 +19,7 @@ export const SENTENCES: Sentences = {
     `decide on candidate ${candidate}: ${passes} of ${filter.probes} probes passed at level ${level}`,
   assemble: ({ update, groups }) => `put ${groups.length} groups into the batch of update ${update}`,
   update: ({ update, parent, kept, dropped }) =>
-    `make update ${update} of ${parent.id} from ${kept} groups, ${dropped} without variance left out`,
+    `make update ${update} of ${parent.id} from ${kept} of ${kept + dropped} groups`,
   publish: ({ policy }) => `serve ${policy.id}`,
   evaluate: ({ policy, set, groups }) => `measure pass@1 of ${policy} on ${set}, ${groups.length} tasks`,
   findIteration: ({ iteration }) => `look up what is on record of iteration ${iteration}`,

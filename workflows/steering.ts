@@ -43,7 +43,13 @@ export interface SteeringState {
   readonly amendments: readonly Amendment[];
   /** Ids of answered requests, oldest first. */
   readonly answered: readonly string[];
+  /** Where it stood, and what it had measured; absent where it begins. */
+  readonly place?: Place;
+  readonly measured?: readonly string[];
 }
+
+/** Measurements shown: those of the last iterations. */
+const MEASURED = 20;
 
 const FRESH: SteeringState = { hold: null, stopping: false, amendments: [], answered: [] };
 
@@ -65,9 +71,9 @@ export class Steering {
   #answered: readonly string[];
   /** Requests being done: the same one again waits for the first, and is answered as it is. */
   readonly #inHand = new Map<string, Promise<void>>();
-  #place: Place = { phase: "preparation", iteration: 0, try: 1, policy: null };
-  /** What was measured in this run, one sentence each. */
-  readonly #measured: string[] = [];
+  #place: Place;
+  /** What was measured, one sentence each. */
+  #measured: readonly string[];
   /** Workflow of the iteration that runs; null between iterations. */
   #iteration: ExternalWorkflowHandle | null = null;
   #watching: CancellationScope | null = null;
@@ -79,6 +85,9 @@ export class Steering {
     this.#stopping = carried.stopping;
     this.#amendments = carried.amendments;
     this.#answered = carried.answered;
+    this.#place = carried.place ?? { phase: "preparation", iteration: 0, try: 1, policy: null };
+    this.#measured = carried.measured ?? [];
+    this.#show();
     setHandler(stateQuery, () => this.state());
     setHandler(phaseSignal, (phase) => {
       this.#place = { ...this.#place, phase };
@@ -125,6 +134,8 @@ export class Steering {
       stopping: this.#stopping,
       amendments: this.#amendments,
       answered: this.#answered,
+      place: this.#place,
+      measured: this.#measured,
     };
   }
 
@@ -154,8 +165,15 @@ export class Steering {
 
   /** One sentence for the details. */
   measured(line: string): void {
-    this.#measured.push(line);
+    this.#measured = [...this.#measured, line].slice(-MEASURED);
     this.#show();
+  }
+
+  /** How it ended, for the UI; `failure` = why. */
+  ended(outcome: "done" | "stopped" | "failed", policy: string | null, failure: string | null = null): void {
+    this.#place = { ...this.#place, policy: policy ?? this.#place.policy };
+    noteAttributes({ outcome, policy });
+    this.#show(outcome, failure);
   }
 
   state(): ExperimentSteering {
@@ -183,9 +201,9 @@ export class Steering {
     return this.#stopping ? "stopping" : "running";
   }
 
-  #show(): void {
+  #show(status: string = this.#status(), failure: string | null = null): void {
     const { iterations } = this.settingsAt(this.#place.iteration);
-    setCurrentDetails(experimentDetails(this.state(), iterations, this.#measured));
+    setCurrentDetails(experimentDetails({ ...this.state(), status }, iterations, this.#measured, failure));
   }
 
   /** Until there is a hold, then until all is at rest; a resume begins it anew. */

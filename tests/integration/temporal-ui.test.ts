@@ -134,11 +134,15 @@ describe("an experiment", () => {
     expect(await details(`${it1}/pool`)).toContain("last left out: candidate 3, a mutation in a: stability");
     const climbed = await details(`${it1}/climb`);
     expect(climbed).toContain("**3 of 3 updates** · policy `start+1+2+3`");
-    expect(climbed).toContain("last update: 3 from 2 groups");
+    expect(climbed).toContain("last update: 3 from 2 of 2 groups");
     expect(climbed).toMatch(/0\/2 █+ +1\n1\/2 █+ +\d/);
     expect(climbed).toContain("last failure: timeout: the sandbox host is busy");
     expect(await details(it1)).toMatch(/\*\*finished\*\*.*- selected: `start\+1\+2\+3`/s);
     expect(await details("eval/start/heldout/sampled/exp/shown/it/0/try/1")).toContain("**2 of 2 tasks**");
+    expect(await details("exp/shown")).toMatch(
+      /^\*\*done\*\* · evaluation · iteration 1 of 1\n\npolicy `start\+1/,
+    );
+    expect(await details("exp/shown")).toContain("- pass@1 of `start` on heldout (sampled): **50.0 %**");
     expect(await details("exp/shown/set/heldout")).toContain("**2 of 2 tasks** from 2 candidates");
   });
 

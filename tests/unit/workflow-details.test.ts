@@ -186,10 +186,21 @@ describe("details", () => {
     });
     expect(experimentDetails(state, 4, [measured]).split("\n\n")).toEqual([
       "**paused** · climb · iteration 2 of 4, try 3",
-      "from policy `nano-1`",
+      "policy `nano-1`",
       "held (user): host is serviced",
       "- pass@1 of `nano-1` on heldout (sampled): **25.0 %** [10.0 %, 50.0 %]",
       "amended: `climb.updates` 3 → 4 from iteration 3",
+    ]);
+    const ended = experimentDetails(
+      { ...state, status: "failed", hold: null },
+      4,
+      [],
+      "no task was admitted",
+    );
+    expect(ended.split("\n\n").slice(0, 3)).toEqual([
+      "**failed** · climb · iteration 2 of 4, try 3",
+      "policy `nano-1`",
+      "last failure: no task was admitted",
     ]);
   });
 });
