@@ -69,7 +69,7 @@ export async function run(context: BenchContext): Promise<readonly Measure[]> {
     const after = await use();
     const done = stretchOf(settings, seconds, before, after);
     context.progress(
-      `${name}: ${done.rollouts} rollouts in ${seconds.toFixed(0)} s, ${((1000 * done.cpuSeconds) / done.rollouts).toFixed(1)} ms of CPU each`,
+      `${name}: ${done.rollouts} rollouts in ${seconds.toFixed(0)} s; ${cpuShares(before, after)}`,
     );
     return done;
   };
@@ -82,6 +82,17 @@ export async function run(context: BenchContext): Promise<readonly Measure[]> {
   );
   const record = await measureRecord(context, databaseUrl(stack), sizes.recordGroups);
   return [...costs(reference, subject), ...growth(reference, subject, histories), ...recordMeasures(record)];
+}
+
+/** Seconds of CPU by process: where a cost that grows comes from. */
+function cpuShares(before: Use, after: Use): string {
+  const seconds = (name: string, of: (use: Use) => number) =>
+    `${name} ${(of(after) - of(before)).toFixed(1)}`;
+  return `CPU seconds: ${[
+    seconds("server", (use) => use.serverCpuSeconds),
+    seconds("orchestrator", (use) => use.orchestrate.cpuSeconds),
+    seconds("other worker", (use) => use.work.cpuSeconds),
+  ].join(", ")}`;
 }
 
 /** Throws when a rollout was lost or asked for twice. */
@@ -192,10 +203,10 @@ function growth(reference: Stretch, subject: Stretch, { events, bytes, payload }
 function recordMeasures({ rollouts, rows, bytes, trajectoryBytes }: RecordUse): Measure[] {
   return [
     measure({
-      name: "rows of the record, of the accepted rollouts",
-      value: rows,
+      name: "rows of the record per rollout, of the one that is the rollout",
+      value: rows / rollouts,
       unit: "rows",
-      reference: rollouts,
+      reference: 1,
       better: "lower",
       goal: null,
     }),
