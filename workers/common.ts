@@ -12,6 +12,7 @@ import {
   publishPolicy,
 } from "../services/policy/index.ts";
 import { createLocalArtifacts, openDatabase, recordedArtifacts } from "../services/store/index.ts";
+import { buildId } from "./bundle.ts";
 import { activityMetrics, measuredArtifacts } from "./measures.ts";
 import { installRuntime } from "./metrics.ts";
 
@@ -125,7 +126,7 @@ export async function runWorker(
   const running = Promise.all(workers.map((worker) => worker.run()));
   try {
     await Promise.race([serving(), running]);
-    process.send?.({ ready: true, metrics: context.metrics });
+    process.send?.({ ready: true, metrics: context.metrics, build: buildId() });
     await running;
   } finally {
     for (const step of close) await step();

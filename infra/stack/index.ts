@@ -1,6 +1,7 @@
 /** The stack: Temporal, Postgres, policy server and workers as supervised processes of one data folder. */
 export { freeMb, prepareDataFolder } from "./data-folder.ts";
 export { StackError, type StackErrorKind } from "./errors.ts";
+export { startExtraWorker } from "./extra-worker.ts";
 export { dataFolder, heldDownFile, packageRoot, stackFiles } from "./paths.ts";
 export { type PortName, stackPorts } from "./ports.ts";
 export { postgresPrograms } from "./postgres.ts";
