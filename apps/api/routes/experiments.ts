@@ -32,6 +32,12 @@ import type { Api, ApiContext } from "../types.ts";
 
 const tags = ["experiments"];
 const startedShape = z.object({ name: z.string(), started: z.string() });
+/** One event of the stream; `data` is JSON. */
+const eventShape = z.looseObject({
+  event: z.string().optional(),
+  id: z.string().optional(),
+  data: z.string().optional(),
+});
 /** A browser opens few; each costs a query per second. */
 const MOST_STREAMS = 32;
 
@@ -152,7 +158,7 @@ function eventsRoute(api: Api, { session, closing, streamSeconds }: ApiContext):
           .optional(),
       }),
       response: {
-        200: { description: "A stream.", content: { "text/event-stream": { schema: z.string() } } } as never,
+        200: { description: "A stream.", content: { "text/event-stream": { schema: eventShape } } } as never,
         ...problems(404),
       },
     },
