@@ -87,6 +87,14 @@ describe("a database URL", () => {
 
   it("has to be one of Postgres", () => {
     expect(() => stackSettings({ DATABASE_URL: "mysql://x" })).toThrow(/DATABASE_URL: expected postgresql:/);
+    expect(() => stackSettings({ TADPOLE_WORKER_VERSIONING: "pin" })).toThrow(
+      'TADPOLE_WORKER_VERSIONING: expected auto, pinned or nothing, got "pin"',
+    );
+    expect(() => stackSettings({ TADPOLE_METRICS_HOST: "localhost" })).toThrow(
+      /TADPOLE_METRICS_HOST: expected/,
+    );
+    expect(stackSettings({ TADPOLE_WORKER_VERSIONING: "auto" }).versioning).toBe("auto");
+    expect(stackSettings({ TADPOLE_WORKER_VERSIONING: "" }).versioning).toBeNull();
     expect(() => describeDatabase("postgresql://[")).toThrow(/DATABASE_URL: expected postgresql:/);
   });
 });
