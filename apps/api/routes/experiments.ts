@@ -170,7 +170,12 @@ function eventsRoute(api: Api, { session, closing, streamSeconds }: ApiContext):
       reply.hijack();
       const { raw } = reply;
       for (const [header, value] of Object.entries(reply.getHeaders())) raw.setHeader(header, value!);
-      raw.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+      // A connection kept for later would keep the server from ending with the stream.
+      raw.writeHead(200, {
+        "content-type": "text/event-stream",
+        "cache-control": "no-store",
+        connection: "close",
+      });
       if (request.method === "HEAD") return raw.end();
       const gone = new AbortController();
       raw.once("close", () => gone.abort());
