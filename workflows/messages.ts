@@ -9,7 +9,7 @@ export const resumeUpdate = defineUpdate<ExperimentSteering, [Request]>("resume"
 /** Ends the current phase early, selects the best checkpoint so far, and finishes the experiment as `stopped`. */
 export const stopUpdate = defineUpdate<ExperimentSteering, [Request]>("stop");
 export const amendUpdate = defineUpdate<ExperimentSteering, [AmendRequest]>("amend");
-/** Ends the current phase with what it has: the pool's admitted tasks, the climb's updates so far, no further evaluation. */
+/** Ends the current phase with what it has: the pool's admitted tasks, the climb's updates so far, no further measurement. */
 export const skipUpdate = defineUpdate<ExperimentSteering, [Request]>("skip");
 export const stateQuery = defineQuery<ExperimentSteering>("state");
 

@@ -91,10 +91,16 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   /** The phase that can be cut short; null in the selection. */
   let phase: ChildWorkflowHandle<Workflow> | null = null;
   let stopping = false;
+  /** How the phase that was entered last is to come to an end early, where it is. */
+  let early: { readonly stop: boolean } | null = null;
+  // One that ends at this moment needs no telling.
+  const tell = async () => {
+    if (early !== null) await phase?.signal(finishEarlySignal, early).catch(() => undefined);
+  };
   setHandler(finishEarlySignal, async (how) => {
     stopping ||= how.stop;
-    // One that ends at this moment needs no telling.
-    await phase?.signal(finishEarlySignal, how).catch(() => undefined);
+    early = how;
+    await tell();
   });
   show("pool");
   await record("pool", null);
@@ -121,6 +127,7 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
     }),
   });
   phase = filling;
+  await tell();
   pool = await filling.result();
   phase = null;
   done.push(
@@ -138,24 +145,33 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
       "BadInput",
     );
   }
+  early = null;
   await record("climb", null);
   await enter("climb");
-  const climbing = await startChild(climb, {
-    workflowId: `${id}/climb`,
-    args: [{ scope, settings, policy, tasks: pool.admitted, reuse: input.reuse ?? null }],
-    ...describeClimb(settings, pool.admitted.length, policy.id),
-    typedSearchAttributes: searchAttributes(attributesOf(scope, "climb", policy)),
-  });
-  phase = climbing;
-  const checkpoints = await climbing.result();
-  phase = null;
+  let checkpoints: readonly Checkpoint[] = [];
+  // Cut short before it began, it leaves the policy as it was.
+  if (early === null) {
+    const climbing = await startChild(climb, {
+      workflowId: `${id}/climb`,
+      args: [{ scope, settings, policy, tasks: pool.admitted, reuse: input.reuse ?? null }],
+      ...describeClimb(settings, pool.admitted.length, policy.id),
+      typedSearchAttributes: searchAttributes(attributesOf(scope, "climb", policy)),
+    });
+    phase = climbing;
+    await tell();
+    checkpoints = await climbing.result();
+    phase = null;
+  }
   done.push(`climb: ${checkpoints.at(-1)?.update ?? 0} updates, ${checkpoints.length} checkpoints`);
+  early = null;
   await record("select", null);
   await enter("selection");
-  const best = await select(input, checkpoints, (line) => {
+  const measured = (line: string) => {
     done.push(line);
     show("selection");
-  });
+  };
+  // A stop wants the best checkpoint too; only a skip does without measuring all.
+  const best = await select(input, checkpoints, measured, () => early !== null && !early.stop);
   await record("finished", best.id);
   done.push(`selected: \`${best.id}\``);
   const whole = checkpoints.at(-1)?.update === settings.climb.updates;
@@ -164,11 +180,15 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   return { policy: best, keys: pool.keys };
 }
 
-/** The checkpoint with the best validation pass@1; of equals the latest. A single checkpoint needs no measuring. */
+/**
+ * The checkpoint with the best validation pass@1; of equals the latest. A single checkpoint needs no measuring. Cut short, the best of those that were
+ * measured, and where none was, the latest.
+ */
 async function select(
   input: RunIterationInput,
   checkpoints: readonly Checkpoint[],
   measured: (line: string) => void,
+  cutShort: () => boolean,
 ): Promise<PolicyRef> {
   const { scope, settings } = input;
   let best = { policy: input.policy, score: -1 };
@@ -177,6 +197,7 @@ async function select(
   );
   for (const { update, policy } of distinct) {
     if (distinct.length === 1) return policy;
+    if (cutShort()) return best.score < 0 ? distinct.at(-1)!.policy : best.policy;
     const evaluation = {
       set: input.validation,
       mode: `validation-${scope.iteration}-${scope.try}-${update}`,

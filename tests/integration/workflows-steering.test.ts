@@ -2,7 +2,7 @@
 import { Context } from "@temporalio/activity";
 import { WorkflowUpdateFailedError } from "@temporalio/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Hold } from "../../core/steering.ts";
+import type { Hold, Request } from "../../core/steering.ts";
 import {
   amendUpdate,
   pauseUpdate,
@@ -66,7 +66,7 @@ describe("runExperiment", () => {
     const pause = { request: "p1", reason: "to look" };
     const hold = { kind: "user", reason: "to look" };
     expect(await current.executeUpdate(pauseUpdate, { args: [pause] })).toMatchObject({
-      status: "pausing",
+      status: expect.stringMatching(/^paus(ing|ed)$/),
       hold,
       iteration: 1,
     });
@@ -176,6 +176,77 @@ describe("runExperiment", () => {
     const pools = recorder.inputs("recordIteration").filter(({ pool }) => pool !== null);
     expect(pools.at(-1)).toMatchObject({ status: "finished", pool: { admitted: 2 } });
     expect(recorder.inputs("update").length).toBeGreaterThan(0);
+  });
+
+  it("skips the rest of the selection: the best of the checkpoints that were measured", async () => {
+    const gate = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    const recorder = new Recorder({
+      evaluate: async ({ mode, groups }) => {
+        if (mode.startsWith("validation")) {
+          reached.resolve();
+          await gate.promise;
+        }
+        return { tasks: groups.length, samples: 1, passAt1: 0.5, low: 0, high: 1 };
+      },
+    });
+    const handle = await started("unselected", recorder, "climb.updates=3", "selection.everyUpdates=1");
+    await reached.promise;
+    const current = bench.client.workflow.getHandle("exp/unselected");
+    await current.executeUpdate(skipUpdate, { args: [{ request: "k1" }] });
+    gate.resolve();
+    expect(await handle.result()).toMatchObject({ id: "start+1" });
+    const validations = recorder.inputs("evaluate").filter(({ mode }) => mode.startsWith("validation"));
+    expect(validations.map(({ policy }) => policy)).toEqual(["start+1"]);
+  });
+
+  it.each(["stop", "skip"] as const)("a %s between two phases ends the one that begins", async (verb) => {
+    const gate = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    const recorder = new Recorder({
+      recordIteration: async ({ status }) => {
+        if (status !== "climb") return;
+        reached.resolve();
+        await gate.promise;
+      },
+    });
+    const handle = await started(`between-${verb}`, recorder);
+    await reached.promise;
+    const current = bench.client.workflow.getHandle(`exp/between-${verb}`);
+    const args: [Request] = [{ request: "b1" }];
+    await current.executeUpdate(verb === "stop" ? stopUpdate : skipUpdate, { args });
+    gate.resolve();
+    expect(await handle.result()).toMatchObject({ id: "start" });
+    expect(recorder.inputs("update")).toHaveLength(0);
+  });
+
+  it("is looked after on a queue of its own, however many there are", async () => {
+    const queues = new Map<string, string>();
+    const noting = (name: string) => () => void queues.set(name, Context.current().info.taskQueue);
+    const rest = Promise.withResolvers<void>();
+    const recorder = new Recorder({
+      ...holding(),
+      watch: () => {
+        noting("watch")();
+        return { kind: "stall", reason: "nothing was recorded" };
+      },
+      awaitDrained: () => {
+        noting("awaitDrained")();
+        rest.resolve();
+      },
+      findIteration: () => {
+        noting("findIteration")();
+        return null;
+      },
+    });
+    const handle = await started("looked-after", recorder);
+    await rest.promise;
+    await handle.result();
+    expect(Object.fromEntries(queues)).toEqual({
+      watch: QUEUES.watch,
+      awaitDrained: QUEUES.watch,
+      findIteration: QUEUES.orchestrate,
+    });
   });
 
   it("says so when all has come to rest", async () => {
