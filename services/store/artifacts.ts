@@ -164,7 +164,7 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
     if (bytes === null || sha256Of(bytes) === sha256) return bytes;
     throw new ArtifactError(
       "damaged",
-      `artifact ${file} is damaged: its content does not have the sha256 of its name; restore it from a copy, or move the file away and run the experiment again under another --name, which makes the same content anew`,
+      `artifact ${file} is damaged: its content does not have the sha256 of its name; restore it from a copy, or make it anew: tadpole replay of the iteration that made it, or the experiment again under another --name`,
     );
   }
 
