@@ -50,7 +50,7 @@ const PLUMBING: Readonly<Record<string, string>> = {
 const BELOW: Readonly<Record<string, string>> = {
   "apps/api/idempotency.ts": "answers are kept for requests of HTTP alone",
   "apps/cli/commands/api.ts": "forgets those answers",
-  "apps/cli/experiment-view.ts": "what a try took over, as the event `reuse` tells",
+  "apps/cli/experiment-view.ts": "picks an evaluation out of what was read",
   "apps/cli/commands/env.ts": "host command",
   "apps/cli/commands/gc.ts": "host command",
   "apps/cli/commands/report.ts": "host command",
