@@ -13,7 +13,14 @@ import { evaluate } from "./evaluate.ts";
 import { filter } from "./filter.ts";
 import { withHold } from "./hold.ts";
 import { prepareEnvironment } from "./prepareEnvironment.ts";
-import { findIteration, findTaskSet, recordExperiment, recordIteration, saveTaskSet } from "./records.ts";
+import {
+  findIteration,
+  findTaskSet,
+  noteUsed,
+  recordExperiment,
+  recordIteration,
+  saveTaskSet,
+} from "./records.ts";
 import { refine } from "./refine.ts";
 import { rollout } from "./rollout.ts";
 import type { GpuServices, OrchestrateServices, SandboxServices } from "./services.ts";
@@ -53,6 +60,7 @@ export function createRecordActivities(services: OrchestrateServices): RecordAct
       return standing;
     },
     noteRequest: (input) => recordRequest(db, input),
+    noteUsed: (input) => noteUsed(services, input),
     publish: ({ policy, policyServer }) => services.policy.publish(policy, policyServer),
     recordExperiment: (input) => recordExperiment(services, input),
     recordIteration: (input) => recordIteration(services, input),

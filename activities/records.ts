@@ -1,10 +1,13 @@
 /** Records of experiments, iterations and task sets: what people watch and what later work is found by. */
+import type { ArtifactRef } from "../core/artifact.ts";
 import { scopeKey } from "../core/scope.ts";
 import {
   findTaskSet as findSet,
+  getJson,
   getPolicy,
   hashJson,
   listTries,
+  putJson,
   recordEvent,
   recordIteration as recordIterationRow,
   recordReuse,
@@ -74,6 +77,14 @@ export async function findIteration(
     return { try: row.try, stale, finished: null, pinned: row.pinned as object };
   const { kind: _, ...policy } = await getPolicy(db, row.end_policy);
   return { try: row.try, stale, finished: { policy, keys: row.keys as string[] }, pinned: null };
+}
+
+export async function noteUsed(
+  { artifacts }: RecordServices,
+  { before, keys }: Parameters<Activities["noteUsed"]>[0],
+): Promise<ArtifactRef> {
+  const used = before === null ? [] : await getJson<string[]>(artifacts, before);
+  return putJson(artifacts, [...used, ...keys], "keys");
 }
 
 /** The name of a set says nothing about its tasks, so it is no part of the hash. */

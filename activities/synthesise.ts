@@ -1,7 +1,8 @@
 /** synthesise: draws candidates of a range of indices, each from its own random stream. */
+import { shortKey } from "../core/candidates.ts";
 import { random } from "../core/random.ts";
 import type { GeneratorName } from "../core/task.ts";
-import { isWhole, putJson } from "../services/store/index.ts";
+import { getJson, isWhole, putJson } from "../services/store/index.ts";
 import { candidateKey } from "../services/synthesis/index.ts";
 import { heartbeating } from "./context.ts";
 import { pieceOf } from "./pieces.ts";
@@ -17,8 +18,9 @@ export async function synthesise(
   services: SandboxServices,
   input: SynthesiseInput,
 ): Promise<SynthesiseOutput> {
-  const { scope, reuse, from, count, ...source } = input;
+  const { scope, reuse, exclude, from, count, ...source } = input;
   return heartbeating(async ({ signal }) => {
+    const used = new Set(exclude === null ? [] : await getJson<string[]>(services.artifacts, exclude));
     const draws: Draw[] = [];
     for (let index = from; index < from + count; index++) {
       signal.throwIfAborted();
@@ -31,7 +33,9 @@ export async function synthesise(
       } as const;
       const whole = async (found: Draw) =>
         "none" in found || (await isWhole(services.artifacts, found.candidate.artifact));
-      draws.push(await pieceOf(services, of, whole, () => draw(services, input, index)));
+      const drawn = await pieceOf(services, of, whole, () => draw(services, input, index));
+      const isUsed = "candidate" in drawn && used.has(shortKey(drawn.candidate.key));
+      draws.push(isUsed ? { index, none: "used before, by a fixed set or in an earlier iteration" } : drawn);
     }
     return {
       candidates: draws.flatMap((drawn) => ("candidate" in drawn ? [drawn.candidate] : [])),

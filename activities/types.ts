@@ -35,6 +35,8 @@ export interface SynthesiseInput {
   readonly functions: TaskSetSettings["functions"];
   readonly mix: ExperimentSettings["synthesis"]["mix"];
   readonly heldOutShare: number;
+  /** Short keys that count as used: no candidate has one of them. */
+  readonly exclude: ArtifactRef | null;
   readonly from: number;
   readonly count: number;
   /** The try that it is for; a fixed set has none. */
@@ -305,6 +307,12 @@ export interface Activities {
   amend(input: { readonly experiment: string; readonly amendments: readonly Amendment[] }): Promise<void>;
   recordExperiment(input: ExperimentStatusInput): Promise<void>;
   recordIteration(input: IterationRecordInput): Promise<void>;
+  /** Appends short keys of candidates to those used `before`: as a file, for they grow with the experiment. */
+  noteUsed(input: {
+    readonly experiment: string;
+    readonly before: ArtifactRef | null;
+    readonly keys: readonly string[];
+  }): Promise<ArtifactRef>;
 }
 
 /** Short work on the record: the `orchestrate` queue. */
@@ -320,6 +328,7 @@ export type RecordActivities = Pick<
   | "findTaskSet"
   | "hold"
   | "noteRequest"
+  | "noteUsed"
   | "publish"
   | "recordExperiment"
   | "recordIteration"

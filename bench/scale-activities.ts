@@ -26,6 +26,7 @@ export function scaleActivities(): { readonly activities: Activities; counts(): 
       }),
       empty: [],
     }),
+    noteUsed: async ({ before, keys }) => artifactOf(`${before?.sha256} ${keys.join()}`, "keys"),
     validate: async ({ recordScope, candidate }) => {
       const valid = recordScope.startsWith("set/")
         ? isValidForSet(candidate.index)

@@ -1,5 +1,6 @@
 /** A stream of unique candidates in index order: synthesised in small batches, duplicates and over-used functions left out. */
 import type { CandidateRef, SynthesiseInput } from "../activities/types.ts";
+import { shortKey } from "../core/candidates.ts";
 import { random } from "../core/random.ts";
 import { sandboxes } from "./config.ts";
 
@@ -16,17 +17,11 @@ export interface CandidateStreamState {
   readonly seen: readonly string[];
   /** Candidates taken, by short name of the function that they change. */
   readonly perFunction: Readonly<Record<string, number>>;
-  /** Indices without a candidate of their own: duplicates, capped functions, draws without a site. */
+  /** Indices without a candidate of their own: used before, duplicates, capped functions, draws without a site. */
   readonly leftOut: readonly number[];
 }
 
 const EMPTY: CandidateStreamState = { from: 0, queue: [], seen: [], perFunction: {}, leftOut: [] };
-
-/**
- * The key in what is carried from run to run and from iteration to iteration, where whole keys would soon fill a payload. 48 bits tell
- * thousands of candidates apart; two that they do not count as one.
- */
-export const shortKey = (key: string): string => key.slice(0, 12);
 
 const shortName = (name: string): string => random(0, name).seed32().toString(36);
 
@@ -34,7 +29,6 @@ export class CandidateStream {
   readonly #source: Omit<SynthesiseInput, "from" | "count">;
   readonly #end: number;
   readonly #cap: number;
-  readonly #excluded: ReadonlySet<string>;
   readonly #seen: Set<string>;
   readonly #perFunction: Map<string, number>;
   readonly #leftOut: number[];
@@ -47,15 +41,12 @@ export class CandidateStream {
     limits: {
       readonly maxCandidates: number;
       readonly perFunctionCap: number;
-      /** Keys of candidates that count as duplicates from the start. */
-      readonly exclude: readonly string[];
     },
     state: CandidateStreamState = EMPTY,
   ) {
     this.#source = source;
     this.#end = limits.maxCandidates;
     this.#cap = limits.perFunctionCap;
-    this.#excluded = new Set(limits.exclude.map(shortKey));
     this.#seen = new Set(state.seen);
     this.#perFunction = new Map(Object.entries(state.perFunction));
     this.#leftOut = [...state.leftOut];
@@ -97,7 +88,7 @@ export class CandidateStream {
 
   #accepts(candidate: CandidateRef): boolean {
     const key = shortKey(candidate.key);
-    if (this.#seen.has(key) || this.#excluded.has(key)) return false;
+    if (this.#seen.has(key)) return false;
     const functions = candidate.functions.map(shortName);
     if (functions.some((name) => (this.#perFunction.get(name) ?? 0) >= this.#cap)) return false;
     this.#seen.add(key);

@@ -8,6 +8,8 @@ import {
   setHandler,
 } from "@temporalio/workflow";
 import type { CandidateRef, EnvironmentRef } from "../activities/types.ts";
+import type { ArtifactRef } from "../core/artifact.ts";
+import { shortKey } from "../core/candidates.ts";
 import { describeCandidate } from "../core/descriptions.ts";
 import { type PoolStanding, poolDetails, withPasses } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
@@ -16,7 +18,7 @@ import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
 import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
 import { type AdmittedTask, type CalibrateTaskOutput, calibrateTask } from "./calibrateTask.ts";
-import { CandidateStream, type CandidateStreamState, shortKey } from "./candidates.ts";
+import { CandidateStream, type CandidateStreamState } from "./candidates.ts";
 import { CHILD_EVENTS, historyIsLong } from "./config.ts";
 import { tryId } from "./ids.ts";
 import { finishEarlySignal } from "./messages.ts";
@@ -28,7 +30,7 @@ export interface FillTaskPoolInput {
   readonly environments: readonly EnvironmentRef[];
   readonly policy: PolicyRef;
   /** Short keys of the candidates of earlier iterations and of the fixed sets: every pool is new. */
-  readonly exclude: readonly string[];
+  readonly exclude: ArtifactRef | null;
   readonly reuse?: Reuse | null;
   /** Carried over when the history grows long. */
   readonly carried?: PoolState;
@@ -71,10 +73,11 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
       functions: "train",
       mix: synthesis.mix,
       heldOutShare: synthesis.heldOutShare,
+      exclude: input.exclude,
       scope,
       reuse: input.reuse ?? null,
     },
-    { ...synthesis, exclude: input.exclude },
+    synthesis,
     input.carried?.stream,
   );
   const admitted: AdmittedTask[] = [...(input.carried?.admitted ?? [])];

@@ -48,11 +48,11 @@ export async function prepareTaskSet(input: PrepareTaskSetInput): Promise<TaskSe
       functions: spec.functions,
       mix: spec.mix,
       heldOutShare: spec.heldOutShare,
+      exclude: null,
     },
     {
       maxCandidates: spec.tasks * CANDIDATES_PER_TASK,
       perFunctionCap: spec.perFunctionCap,
-      exclude: [],
     },
     carried?.stream,
   );

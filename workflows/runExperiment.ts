@@ -10,6 +10,8 @@ import {
   startChild,
 } from "@temporalio/workflow";
 import type { EnvironmentRef, TaskSetRef, TaskSetSpec } from "../activities/types.ts";
+import type { ArtifactRef } from "../core/artifact.ts";
+import { shortKey } from "../core/candidates.ts";
 import { describeEvaluation, describeIteration, describeTaskSet } from "../core/descriptions.ts";
 import { passAt1Line } from "../core/details.ts";
 import {
@@ -24,7 +26,6 @@ import type { PolicyRef } from "../core/policy.ts";
 import type { Scope } from "../core/scope.ts";
 import { sole } from "../core/search-attributes.ts";
 import { attributesOf, searchAttributes } from "./attributes.ts";
-import { shortKey } from "./candidates.ts";
 import { records, sandboxes, trainer } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { named, rootCause } from "./failing.ts";
@@ -51,7 +52,7 @@ export interface ExperimentState {
   readonly validation: TaskSetRef;
   readonly sets: readonly TaskSetRef[];
   /** Short keys of every candidate used so far. */
-  readonly used: readonly string[];
+  readonly used: ArtifactRef;
 }
 
 export async function runExperiment(input: RunExperimentInput): Promise<PolicyRef> {
@@ -105,13 +106,14 @@ async function advance(input: RunExperimentInput, steering: Steering): Promise<P
     steering,
     () => steering.stopping || steering.takeSkip(),
   );
+  const used = await records.noteUsed({ experiment: name, before: state.used, keys });
   await condition(allHandlersFinished);
   return await continueAsNew<typeof runExperiment>({
     name,
     settings,
     ...(lastIteration === undefined ? {} : { lastIteration }),
     steering: steering.carried,
-    carried: { ...state, next: state.next + 1, policy, used: [...state.used, ...keys] },
+    carried: { ...state, next: state.next + 1, policy, used },
   });
 }
 
@@ -218,7 +220,11 @@ async function prepare({ name, settings }: RunExperimentInput, steering: Steerin
     environments: pick(settings.environments.train),
     validation,
     sets: measured,
-    used: sets.flatMap((set) => set.keys.map(shortKey)),
+    used: await records.noteUsed({
+      experiment: name,
+      before: null,
+      keys: sets.flatMap((set) => set.keys.map(shortKey)),
+    }),
   };
 }
 

@@ -11,6 +11,7 @@ import {
   workflowInfo,
 } from "@temporalio/workflow";
 import type { EnvironmentRef, TaskSetRef } from "../activities/types.ts";
+import type { ArtifactRef } from "../core/artifact.ts";
 import { describeClimb, describeEvaluation, describePool } from "../core/descriptions.ts";
 import { iterationDetails, passAt1Line } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
@@ -34,7 +35,7 @@ export interface RunIterationInput {
   readonly environments: readonly EnvironmentRef[];
   readonly policy: PolicyRef;
   readonly validation: TaskSetRef;
-  readonly exclude: readonly string[];
+  readonly exclude: ArtifactRef | null;
   /** Of a replay: what it may take over from the tries before it. */
   readonly reuse?: Reuse | null;
 }

@@ -28,6 +28,7 @@ export const SENTENCES: Sentences = {
   hold: ({ hold }) => `hold the experiment: ${hold.reason}`,
   release: () => "release the hold",
   noteRequest: ({ verb }) => `record that the request to ${verb} was done`,
+  noteUsed: ({ keys }) => `count ${keys.length} candidates as used`,
   watch: () => "wait for a hold or a watchdog",
   awaitDrained: () => "wait until all is at rest",
   amend: ({ amendments }) => {

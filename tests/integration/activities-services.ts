@@ -164,6 +164,7 @@ export async function makeTask(
     functions: "all",
     mix: { mutation: 1, combination: 0, removal: 0 },
     heldOutShare: 0.3,
+    exclude: null,
     from: 0,
     count: 12,
   });

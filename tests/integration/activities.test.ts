@@ -8,6 +8,8 @@ import {
   type SandboxServices,
 } from "../../activities/index.ts";
 import type { FilterInput, GroupInput } from "../../activities/types.ts";
+import type { ArtifactRef } from "../../core/artifact.ts";
+import { shortKey } from "../../core/candidates.ts";
 import { parseExperimentFile } from "../../core/schemas/index.ts";
 import type { StatementLevel, Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
@@ -40,6 +42,38 @@ beforeAll(async () => {
 afterAll(() => bench?.close());
 
 const group = (change: Partial<GroupInput>): GroupInput => groupOf(settings, task.id, change);
+
+describe("synthesise", () => {
+  it("draws no candidate that was used before, and any other as it would have", async () => {
+    const sandbox = createSandboxActivities(services);
+    const record = createRecordActivities({ ...services, startedActivities: async () => 0 });
+    const environment = await call(sandbox.prepareEnvironment, { name: "text-table", repeats: 1 });
+    const draw = (exclude: ArtifactRef | null) =>
+      call(sandbox.synthesise, {
+        seed: 3,
+        randomKeys: [1, "pool"],
+        environments: [environment],
+        choice: "random",
+        functions: "all",
+        mix: { mutation: 1, combination: 0, removal: 0 },
+        heldOutShare: 0.3,
+        exclude,
+        from: 0,
+        count: 6,
+      });
+    const all = await draw(null);
+    const [first, second, ...rest] = all.candidates;
+    const note = (before: ArtifactRef | null, key: string) =>
+      call(record.noteUsed, { experiment: "e", before, keys: [shortKey(key)] });
+    const used = await note(await note(null, first!.key), second!.key);
+    const left = await draw(used);
+    expect(left.candidates).toEqual(rest.filter(({ key }) => key !== first!.key && key !== second!.key));
+    expect(left.empty.map(({ index }) => index)).toEqual(
+      expect.arrayContaining([first!.index, second!.index]),
+    );
+    expect(left.candidates.length + left.empty.length).toBe(6);
+  });
+});
 
 describe("verify", () => {
   const verify = (input: GroupInput) => call(createSandboxActivities(services).verify, input);

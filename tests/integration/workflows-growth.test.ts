@@ -79,7 +79,7 @@ describe("fillTaskPool", () => {
     settings: changed("concurrency.calibrations=3", "synthesis.perFunctionCap=1", ...overrides),
     environments: [{ name: "a", key: "a@1" }],
     policy: start,
-    exclude: ["key-3"],
+    exclude: null,
   });
   const choosing = () =>
     new Recorder({

@@ -2,6 +2,7 @@
  * The loop's workflows on a real Temporal server, with activities that only note what they are asked and give a small plausible answer:
  * what the workflows decide shows in the inputs.
  */
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Context } from "@temporalio/activity";
@@ -102,6 +103,12 @@ const PLAUSIBLE: Answers = {
   watch: () => Context.current().cancelled,
   recordExperiment: () => undefined,
   recordIteration: () => undefined,
+  noteUsed: ({ before, keys }) => ({
+    ...artifact("keys"),
+    sha256: createHash("sha256")
+      .update(JSON.stringify([before?.sha256, keys]))
+      .digest("hex"),
+  }),
 };
 
 /** Of one test: its answers, and what the workflows asked so far, in order. */

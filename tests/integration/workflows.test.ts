@@ -88,9 +88,9 @@ describe("calibrateTask", () => {
 });
 
 describe("fillTaskPool", () => {
-  const fill = (name: string, settings: ExperimentSettings, recorder: Recorder, exclude: string[] = []) => {
+  const fill = (name: string, settings: ExperimentSettings, recorder: Recorder) => {
     const environments = [{ name: "a", key: "a@1" }];
-    const input = { scope: scopeOf(name), settings, environments, policy: start, exclude };
+    const input = { scope: scopeOf(name), settings, environments, policy: start, exclude: null };
     return bench.run<TaskPool>("fillTaskPool", `exp/${name}/pool`, input, recorder);
   };
   const calibrated = (recorder: Recorder) =>
@@ -152,10 +152,12 @@ describe("fillTaskPool", () => {
     const functions = [["f"], ["g"], ["f"], ["f", "h"], ["i"], ["g"], ["j"], ["k"]];
     const recorder = new Recorder({
       synthesise: () => ({
-        candidates: functions.map((names, index) =>
-          candidateOf(index, { functions: names, key: index === 7 ? "key-4" : `key-${index}` }),
-        ),
-        empty: [],
+        candidates: functions
+          .map((names, index) =>
+            candidateOf(index, { functions: names, key: index === 7 ? "key-4" : `key-${index}` }),
+          )
+          .slice(1),
+        empty: [{ index: 0, reason: "used before" }],
       }),
     });
     const settings = changed(
@@ -163,7 +165,7 @@ describe("fillTaskPool", () => {
       "synthesis.poolTasks=8",
       "synthesis.maxCandidates=8",
     );
-    const pool = await fill("left-out", settings, recorder, ["key-0"]);
+    const pool = await fill("left-out", settings, recorder);
     expect(calibrated(recorder).sort()).toEqual([1, 2, 4, 6]);
     expect(pool.keys).toEqual(["key-1", "key-2", "key-4", "key-6"]);
     expect(pool.dropped).toBe(4);
@@ -229,7 +231,7 @@ describe("runIteration", () => {
       environments: [{ name: "a", key: "a@1" }],
       policy: start,
       validation,
-      exclude: [],
+      exclude: null,
     };
     return bench.run<RunIterationOutput>("runIteration", `exp/${name}/it/1/try/1`, input, recorder);
   };
@@ -299,8 +301,12 @@ describe("runExperiment", () => {
       [1, "start"],
       [2, "start+1+2"],
     ]);
-    expect(pinned[0]!.exclude).toEqual(sets);
-    expect(pinned[1]!.exclude).toEqual([...sets, "1-0", "1-1"]);
+    expect(recorder.inputs("noteUsed").map(({ before, keys }) => [before, keys])).toEqual([
+      [null, sets],
+      [pinned[0]!.exclude, ["1-0", "1-1"]],
+      [pinned[1]!.exclude, ["2-0", "2-1"]],
+    ]);
+    expect(pinned[1]!.exclude).not.toEqual(pinned[0]!.exclude);
     expect(pinned[1]!.validation).toEqual(pinned[0]!.validation);
     // Each iteration's first update starts from what the last one chose, with a fresh optimizer.
     const updates = recorder
@@ -334,8 +340,8 @@ describe("runExperiment", () => {
     }
     expect(carried).toMatchObject([
       undefined,
-      { next: 2, policy: { id: "start+1+2" }, used: [...sets, "1-0", "1-1"] },
-      { next: 3, policy: { id: "start+1+2+1+2" }, used: [...sets, "1-0", "1-1", "2-0", "2-1"] },
+      { next: 2, policy: { id: "start+1+2" }, used: pinned[1]!.exclude },
+      { next: 3, policy: { id: "start+1+2+1+2" }, used: { kind: "keys" } },
     ]);
   });
 });

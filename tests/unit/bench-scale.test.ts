@@ -24,7 +24,14 @@ describe("the scaled experiment", () => {
     const drawn = (key: string) =>
       activities.synthesise({
         ...{ seed: 1, randomKeys: [1, key], environments: [{ name: "qs", key: "qs@1" }], heldOutShare: 0.5 },
-        ...{ choice: "random", functions: "train", mix: paper.synthesis.mix, from: 3, count: 50 },
+        ...{
+          choice: "random",
+          functions: "train",
+          mix: paper.synthesis.mix,
+          exclude: null,
+          from: 3,
+          count: 50,
+        },
       });
     const [pool, again, set] = [await drawn("pool"), await drawn("pool"), await drawn("set")];
     expect(again).toEqual(pool);
