@@ -4,6 +4,7 @@
  */
 import { ApplicationFailure, Context } from "@temporalio/activity";
 import { failureRule } from "../core/failures.ts";
+import { experimentOf } from "../core/ids.ts";
 import type { Hold } from "../core/steering.ts";
 import { holdExperiment, readHold, requireDisk } from "../services/store/index.ts";
 import { afterActivityFailure } from "./budget.ts";
@@ -18,11 +19,6 @@ const UNINTERRUPTED = new Set(["update", "startPolicy"]);
 
 /** A slot has its own attempts, and its budget among them. */
 const KEEPS_BOOKS = new Set(["rollout"]);
-
-/** From `exp/<name>[/…]` or `eval/<policy>/<set>/<mode>/exp/<name>[/…]`; null for any other workflow. */
-export function experimentOf(workflowId: string): string | null {
-  return /^(?:eval\/[^/]+\/[^/]+\/[^/]+\/)?exp\/([^/]+)/.exec(workflowId)?.[1] ?? null;
-}
 
 type Held = Pick<RecordServices, "db" | "disk">;
 

@@ -31,7 +31,6 @@ import { validate } from "./validate.ts";
 import { verify } from "./verify.ts";
 import { awaitDrained, watch } from "./watch.ts";
 
-export { experimentOf } from "./hold.ts";
 export { createScheduleActivities } from "./schedules.ts";
 export type {
   EnvironmentAccess,

@@ -1,6 +1,6 @@
 /** What Temporal knows of an experiment's work in progress. */
 import type { Client } from "@temporalio/client";
-import { experimentOf } from "../activities/index.ts";
+import { experimentOf } from "../core/ids.ts";
 
 /** They last as long as the experiment does. */
 const LOOKING_ON = new Set(["watch", "awaitDrained"]);

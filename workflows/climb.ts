@@ -12,6 +12,7 @@ import { tasksOfUpdate } from "../core/deck.ts";
 import { describeGroup } from "../core/descriptions.ts";
 import { type ClimbStanding, climbDetails, withPasses } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
+import { tryId } from "../core/ids.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
@@ -19,7 +20,6 @@ import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts"
 import type { AdmittedTask } from "./calibrateTask.ts";
 import { collectGroup } from "./collectGroup.ts";
 import { CHILD_EVENTS, historyIsLong, records, trainer } from "./config.ts";
-import { tryId } from "./ids.ts";
 import { finishEarlySignal } from "./messages.ts";
 import { mapWindow } from "./window.ts";
 

@@ -13,6 +13,7 @@ import { shortKey } from "../core/candidates.ts";
 import { describeCandidate } from "../core/descriptions.ts";
 import { type PoolStanding, poolDetails, withPasses } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
+import { tryId } from "../core/ids.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
@@ -20,7 +21,6 @@ import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts"
 import { type AdmittedTask, type CalibrateTaskOutput, calibrateTask } from "./calibrateTask.ts";
 import { CandidateStream, type CandidateStreamState } from "./candidates.ts";
 import { CHILD_EVENTS, historyIsLong } from "./config.ts";
-import { tryId } from "./ids.ts";
 import { finishEarlySignal } from "./messages.ts";
 import { slidingWindow } from "./window.ts";
 

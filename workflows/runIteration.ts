@@ -15,6 +15,7 @@ import type { ArtifactRef } from "../core/artifact.ts";
 import { describeClimb, describeEvaluation, describePool } from "../core/descriptions.ts";
 import { iterationDetails, passAt1Line } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
+import { tryId } from "../core/ids.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
@@ -25,7 +26,6 @@ import { records } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { named } from "./failing.ts";
 import { fillTaskPool, type TaskPool } from "./fillTaskPool.ts";
-import { tryId } from "./ids.ts";
 import { finishEarlySignal, phaseSignal } from "./messages.ts";
 
 export interface RunIterationInput {

@@ -9,10 +9,10 @@ import type {
   ScheduledExperiment,
 } from "../activities/schedules.ts";
 import { describeEvaluation, describeExperiment } from "../core/descriptions.ts";
+import { evaluationId, experimentId } from "../core/ids.ts";
 import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
 import { withSummary } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
-import { experimentId } from "./ids.ts";
 import { runExperiment } from "./runExperiment.ts";
 
 export interface ScheduledRunInput {
@@ -65,7 +65,7 @@ async function evaluateScheduled(schedule: string, work: ScheduledEvaluation): P
   const order = await activities(plan).planScheduledEvaluation(work);
   const { policy, set, mode, settings } = order;
   await executeChild(evaluatePolicy, {
-    workflowId: `eval/${policy.id}/${set.name}/${mode}/${experimentId(work.experiment)}/${schedule}-${compactTime(scheduledAt())}`,
+    workflowId: `${evaluationId({ policy: policy.id, set: set.name, mode }, experimentId(work.experiment))}/${schedule}-${compactTime(scheduledAt())}`,
     args: [{ ...order, level: settings.synthesis.startLevel }],
     ...describeEvaluation(order, `schedule ${schedule}`),
     typedSearchAttributes: searchAttributes(attributesOf(order.scope, "evaluation", policy)),

@@ -1,9 +1,9 @@
 /** The result of an experiment as people and programs see it. */
 import { VALIDATION_SET } from "../../core/experiment.ts";
+import { experimentId } from "../../core/ids.ts";
 import { attributeFilter } from "../../core/search-attributes.ts";
 import { stackStatus } from "../../infra/stack/index.ts";
 import { type ExperimentSummary, evaluationOf } from "../../services/store/index.ts";
-import { experimentId } from "../../workflows/ids.ts";
 import { type Session, showExperiment } from "../control/index.ts";
 import { formatPercent, formatSeconds, formatTable, writeJson, writeLine } from "./output.ts";
 

@@ -5,6 +5,7 @@ import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowFailedError 
 import { ApplicationFailure } from "@temporalio/common";
 import { describeExperiment } from "../../core/descriptions.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
+import { experimentId } from "../../core/ids.ts";
 import { applyOverrides, parseExperimentFile, SettingsError } from "../../core/schemas/index.ts";
 import { packageRoot } from "../../infra/stack/paths.ts";
 import {
@@ -15,7 +16,6 @@ import {
   steeringOnRecord,
 } from "../../services/store/index.ts";
 import { searchAttributes } from "../../workflows/attributes.ts";
-import { experimentId } from "../../workflows/ids.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import type { runExperiment } from "../../workflows/runExperiment.ts";
 import type { SteeringState } from "../../workflows/steering.ts";

@@ -3,6 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Client } from "@temporalio/client";
 import { formatDuration, parseDuration } from "../../core/duration.ts";
+import { experimentOf } from "../../core/ids.ts";
 import { collectGarbage, GcError, type GcProgress, type GcReport } from "../../services/store/gc.ts";
 import type { Db } from "../../services/store/index.ts";
 import type { ScheduledRunInput, scheduledRun } from "../../workflows/scheduledRun.ts";
@@ -10,7 +11,7 @@ import type { ScheduledRunInput, scheduledRun } from "../../workflows/scheduledR
 export interface GcRequest {
   readonly dryRun: boolean;
   /** Days, a whole number from 1 on. */
-  readonly keepDays?: number;
+  readonly keepDays: number;
   /** As `core/duration.ts` reads it; without it every experiment stays. */
   readonly experimentsOlderThan?: string;
   /** Also artifacts that are in no row of this database. */
@@ -18,14 +19,13 @@ export interface GcRequest {
   readonly onProgress?: (progress: GcProgress) => void;
 }
 
-const KEEP_DAYS = 7;
 const LEAST_AGE_MS = 60 * 60 * 1000;
 const SCHEDULED = "scheduledRun" satisfies (typeof scheduledRun)["name"];
 
 /** Throws GcError `input`, naming the field, or `busy`; nothing is removed then. */
 export async function collect(
   session: { readonly db: Db; readonly client: Client; readonly stack: { readonly dataFolder: string } },
-  { dryRun, keepDays = KEEP_DAYS, experimentsOlderThan, unrecorded = false, onProgress }: GcRequest,
+  { dryRun, keepDays, experimentsOlderThan, unrecorded = false, onProgress }: GcRequest,
 ): Promise<GcReport> {
   const { db, client } = session;
   const { dataFolder } = session.stack;
@@ -61,11 +61,6 @@ function invalid(field: string, found: unknown, expected: string): GcError {
   return new GcError("input", `${field} ${JSON.stringify(found)}: expected ${expected}`);
 }
 
-/** From `exp/<name>[/…]` or `eval/<policy>/<set>/<mode>/exp/<name>[/…]`; null for any other workflow. */
-export function experimentIn(workflowId: string): string | null {
-  return /^(?:eval\/[^/]+\/[^/]+\/[^/]+\/)?exp\/([^/]+)/.exec(workflowId)?.[1] ?? null;
-}
-
 /** What Temporal works on, whatever the record says of it. */
 async function inProgress(
   client: Client,
@@ -75,7 +70,7 @@ async function inProgress(
   for await (const { workflowId, startTime } of client.workflow.list({
     query: 'ExecutionStatus = "Running"',
   })) {
-    const name = experimentIn(workflowId);
+    const name = experimentOf(workflowId);
     if (name !== null) live.add(name);
     sinceMs = Math.min(sinceMs ?? Number.POSITIVE_INFINITY, startTime.getTime());
   }

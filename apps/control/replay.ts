@@ -3,6 +3,7 @@ import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@te
 import { canonicalJson } from "../../core/canonical.ts";
 import { describeExperiment } from "../../core/descriptions.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
+import { experimentId } from "../../core/ids.ts";
 import { PHASE_OF, PIECES } from "../../core/replay.ts";
 import type { Scope } from "../../core/scope.ts";
 import {
@@ -17,7 +18,6 @@ import {
   setStatus,
 } from "../../services/store/index.ts";
 import { searchAttributes } from "../../workflows/attributes.ts";
-import { experimentId } from "../../workflows/ids.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import type { runExperiment } from "../../workflows/runExperiment.ts";
 import type { RunIterationInput } from "../../workflows/runIteration.ts";

@@ -13,6 +13,7 @@ import {
 } from "@temporalio/client";
 import { ApplicationFailure, WorkflowNotFoundError } from "@temporalio/common";
 import type { ExperimentSettings } from "../../core/experiment.ts";
+import { experimentId } from "../../core/ids.ts";
 import { applyOverrides } from "../../core/schemas/index.ts";
 import {
   type Amendment,
@@ -31,7 +32,6 @@ import {
   releaseExperiment,
   showExperiment,
 } from "../../services/store/index.ts";
-import { experimentId } from "../../workflows/ids.ts";
 import {
   amendUpdate,
   pauseUpdate,

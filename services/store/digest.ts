@@ -4,6 +4,7 @@
  */
 import { sql } from "kysely";
 import { canonicalJson } from "../../core/canonical.ts";
+import { type Scope, scopeKey } from "../../core/scope.ts";
 import { sha256Of } from "./artifacts.ts";
 import { differingPaths, hashJson } from "./canonical.ts";
 import { getExperiment } from "./experiments.ts";
@@ -78,7 +79,9 @@ async function selectRows(tx: Executor, experiment: string): Promise<Record<Comp
   const updates = await own("updates");
   const taskSets = await selectWhere(tx, "task_sets", "hash", distinct(evaluations, "set_hash"));
   const last = new Map<string, number | null>([
-    ...iterations.map((row) => [scopeOf(row), row.last_candidate as number | null] as const),
+    ...iterations.map(
+      (row) => [scopeKey(row as unknown as Scope), row.last_candidate as number | null] as const,
+    ),
     ...taskSets.map((row) => [`set/${row.hash}`, row.last_candidate as number | null] as const),
   ]);
   const isRead = (row: AnyRow) => {
@@ -118,7 +121,6 @@ async function selectRows(tx: Executor, experiment: string): Promise<Record<Comp
   };
 }
 
-const scopeOf = (row: AnyRow) => `${row.experiment}/it/${row.iteration}/try/${row.try}`;
 const tasksOf = (set: AnyRow) => (set.tasks as readonly string[]).map((id) => ({ task_id: id }));
 
 function distinct(rows: readonly AnyRow[], column: string): string[] {

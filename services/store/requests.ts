@@ -1,14 +1,13 @@
 /**
  * Requests that carry a key of their caller's, with what was answered, so that the same request again gives the same answer. A row without a
- * status is a request in progress, or one whose process died in the middle: after a while it may be done again by whoever asks.
+ * status is a request in progress, or one whose process died in the middle: after a while it may be done again by whoever asks. Garbage collection
+ * removes old ones (gc-rows.ts).
  */
 import { sql } from "kysely";
 import type { Executor } from "./rows.ts";
 
 /** Longer than any request takes that is still worked on. */
 const STALE = "60 seconds";
-/** How long answers are kept. */
-const KEPT = "7 days";
 
 export interface Answer {
   readonly status: number;
@@ -71,13 +70,4 @@ export async function answerRequest(db: Executor, key: string, answer: Answer): 
 /** Of a request that came to nothing: the same key may try again. */
 export async function abandonRequest(db: Executor, key: string): Promise<void> {
   await db.deleteFrom("requests").where("key", "=", key).where("status", "is", null).execute();
-}
-
-/** Returns how many were forgotten. */
-export async function forgetRequests(db: Executor): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom("requests")
-    .where(sql<boolean>`created_at < now() - ${KEPT}::interval`)
-    .executeTakeFirst();
-  return Number(numDeletedRows);
 }

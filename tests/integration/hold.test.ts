@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { heartbeating } from "../../activities/context.ts";
-import { experimentOf, withHold } from "../../activities/hold.ts";
+import { withHold } from "../../activities/hold.ts";
 import {
   createExperiment,
   type Db,
@@ -140,12 +140,5 @@ describe("under a hold", () => {
     await holdExperiment(db, "released", { kind: "user", reason: "again" });
     expect(await release("r1")).toEqual(hold);
     expect((await readHold(db, "released"))?.hold).toEqual({ kind: "user", reason: "again" });
-  });
-
-  it("finds its experiment in the id of every workflow", () => {
-    expect(experimentOf("exp/a")).toBe("a");
-    expect(experimentOf("exp/a/it/1/try/2/climb")).toBe("a");
-    expect(experimentOf("eval/nano-1/exp/sampled/exp/a/it/1/try/1")).toBe("a");
-    expect(experimentOf("schedule/nightly")).toBeNull();
   });
 });

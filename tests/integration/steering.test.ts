@@ -11,6 +11,7 @@ import {
   steeringState,
   stopExperiment,
 } from "../../apps/control/index.ts";
+import { experimentId } from "../../core/ids.ts";
 import type { ExperimentSteering } from "../../core/steering.ts";
 import {
   createExperiment,
@@ -21,7 +22,6 @@ import {
   readHold,
 } from "../../services/store/index.ts";
 import { startedActivities } from "../../workers/started-activities.ts";
-import { experimentId } from "../../workflows/ids.ts";
 import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
 import {
   bundleWorkflows,

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { reportLines } from "../../apps/cli/commands/gc.ts";
-import { experimentIn } from "../../apps/control/gc.ts";
 import { bringBack, listArtifacts, removeTakenOut, takeOut } from "../../services/store/artifact-folder.ts";
 import type { GcReport } from "../../services/store/gc.ts";
 import { textsIn } from "../../services/store/gc-names.ts";
@@ -289,10 +288,4 @@ describe("the command's report", () => {
     ])
       expect(lines).toContain(part);
   });
-});
-
-it("finds the experiment in the id of a workflow", () => {
-  expect(experimentIn("exp/a/it/1/try/1/climb")).toBe("a");
-  expect(experimentIn("eval/nano-1/exp/sampled/exp/a")).toBe("a");
-  expect(experimentIn("schedule/nightly")).toBeNull();
 });

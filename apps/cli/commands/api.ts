@@ -29,7 +29,6 @@ export function register(program: Command): void {
       const { createApi } = await import("../../api/server.ts");
       const { isLoopback, readToken } = await import("../../api/tokens.ts");
       const { withStack } = await import("../../control/index.ts");
-      const { forgetRequests } = await import("../../../services/store/requests.ts");
       const { readTokenEnv, writeTokenEnv } = options;
       const tokens = [
         ...(readTokenEnv === undefined ? [] : [readToken(readTokenEnv, ["read"])]),
@@ -43,7 +42,6 @@ export function register(program: Command): void {
         version: string;
       };
       await withStack(async (session) => {
-        await forgetRequests(session.db);
         const api = await createApi(session, {
           tokens,
           requestsPerMinute: options.rateLimit,
