@@ -1,21 +1,20 @@
 /**
- * What a failure of infrastructure costs. Each slot, and each activity that fills none, may fail `limits.infrastructureRetries` times in an epoch;
- * once more holds the experiment: such a failure is never a sample, and never the end of a run.
+ * What a failure of infrastructure costs. Each slot, and each activity that fills none, may fail `limits.infrastructureRetries` times in an epoch,
+ * as amended when it fails; once more holds the experiment: such a failure is never a sample, and never the end of a run.
  */
 import { ApplicationFailure } from "@temporalio/activity";
 import { errorKind } from "../core/errors.ts";
-import { FAILURES, type FailureType, failureRule, failureType } from "../core/failures.ts";
+import { type FailureType, failureRule, failureType, SPENDING } from "../core/failures.ts";
 import {
   countFailures,
   type Db,
   failAttempt,
   holdExperiment,
-  readHold,
+  readBudget,
   type Slot,
   spendBudget,
 } from "../services/store/index.ts";
-
-const SPENDING = (Object.keys(FAILURES) as FailureType[]).filter((type) => FAILURES[type].spendsBudget);
+import { heldFailure } from "./context.ts";
 
 interface Described {
   readonly kind: FailureType;
@@ -29,12 +28,11 @@ function describe(error: unknown): Described {
   return { kind, message };
 }
 
-function failureOf(error: unknown, { kind, message }: { kind: string; message: string }): ApplicationFailure {
+function failureOf(error: unknown, { kind, message }: Described): ApplicationFailure {
   return ApplicationFailure.create({
     message,
     type: kind,
     ...(error instanceof Error ? { cause: error } : {}),
-    ...(kind === "Held" ? { nextRetryDelay: "5 seconds" } : {}),
   });
 }
 
@@ -49,17 +47,11 @@ async function spent(
   if (failures <= retries) return failureOf(error, described);
   const reason = `${what.name} failed ${failures} times: ${described.message}`;
   const hold = await holdExperiment(db, what.experiment, { kind: described.kind, reason });
-  return failureOf(error, hold === null ? described : { kind: "Held", message: reason });
+  return hold === null ? failureOf(error, described) : heldFailure(reason, error);
 }
 
-/** Records a failed attempt at a slot and gives what to throw. `retries` failures of one epoch are retried. */
-export async function afterFailure(
-  db: Db,
-  slot: Slot,
-  fence: string,
-  error: unknown,
-  retries: number,
-): Promise<unknown> {
+/** Records a failed attempt at a slot and gives what to throw. */
+export async function afterFailure(db: Db, slot: Slot, fence: string, error: unknown): Promise<unknown> {
   const { kind, message } = describe(error);
   // An error that nobody expected may come from what is recorded: then the turns are no help.
   const recording = failAttempt(db, fence, { kind, error: message, keepTurns: kind !== "Internal" });
@@ -69,9 +61,10 @@ export async function afterFailure(
   }
   // Whoever took the slot over may have caused it, and goes on in its place.
   if (!(await recording)) return failureOf(error, { kind: "Fenced", message });
-  // An attempt from before a resume spends nothing of what is there after it.
-  const now = await readHold(db, slot.experiment);
-  if (now !== undefined && now.epoch !== slot.epoch) return failureOf(error, { kind, message });
+  const budget = await readBudget(db, slot.experiment);
+  // An attempt from before a resume spends nothing of what is there after it; without an experiment there is nothing to hold.
+  if (budget === null || budget.epoch !== slot.epoch) return failureOf(error, { kind, message });
+  const { retries } = budget;
   const failures = await countFailures(db, slot, SPENDING);
   return spent(db, { name: slot.rolloutKey, experiment: slot.experiment }, { failures, retries }, error);
 }

@@ -1,10 +1,11 @@
 /** What every activity needs of Temporal: heartbeats while it works, and failures that say whether trying again can help. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { ApplicationFailure, CancelledFailure, Context } from "@temporalio/activity";
-import { failureRule, failureType } from "../core/failures.ts";
+import { type FailureType, failureRule, failureType } from "../core/failures.ts";
 
 /** Often enough to notice a cancellation soon; the SDK throttles what it sends. */
 const BEAT_MS = 2000;
+const HELD_RETRY = "5 seconds";
 
 const stopSignal = new AsyncLocalStorage<AbortSignal>();
 
@@ -45,6 +46,16 @@ export function toFailure(error: unknown): unknown {
     type,
     nonRetryable: !failureRule(type).retried,
     cause: error,
+  });
+}
+
+/** Of work that waits for a resume: asked for again soon enough, and seldom enough for a hold of days. */
+export function heldFailure(message: string, cause?: unknown): ApplicationFailure {
+  return ApplicationFailure.create({
+    message,
+    type: "Held" satisfies FailureType,
+    nextRetryDelay: HELD_RETRY,
+    ...(cause instanceof Error ? { cause } : {}),
   });
 }
 

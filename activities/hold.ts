@@ -8,11 +8,10 @@ import { experimentOf } from "../core/ids.ts";
 import type { Hold } from "../core/steering.ts";
 import { holdExperiment, readHold, requireDisk } from "../services/store/index.ts";
 import { afterActivityFailure } from "./budget.ts";
-import { stoppableBy, toFailure } from "./context.ts";
+import { heldFailure, stoppableBy, toFailure } from "./context.ts";
 import type { RecordServices } from "./services.ts";
 
 const POLL_MS = 2000;
-const RETRY = "5 seconds";
 
 /** Training is not resumable: it ends what it began, within minutes, rather than begin again. */
 const UNINTERRUPTED = new Set(["update", "startPolicy"]);
@@ -76,10 +75,5 @@ async function underHold<T>({ db, disk }: Held, name: string, work: () => Promis
 }
 
 function held({ kind, reason }: Hold, cause?: Error): ApplicationFailure {
-  return ApplicationFailure.create({
-    message: `held (${kind}): ${reason}`,
-    type: "Held",
-    nextRetryDelay: RETRY,
-    ...(cause === undefined ? {} : { cause }),
-  });
+  return heldFailure(`held (${kind}): ${reason}`, cause);
 }

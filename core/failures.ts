@@ -35,8 +35,13 @@ export const FAILURES = {
 
 export type FailureType = keyof typeof FAILURES;
 
+const TYPES = Object.keys(FAILURES) as FailureType[];
+
 /** Types that Temporal must not retry. */
-export const NOT_RETRIED = (Object.keys(FAILURES) as FailureType[]).filter((type) => !FAILURES[type].retried);
+export const NOT_RETRIED = TYPES.filter((type) => !FAILURES[type].retried);
+
+/** Types that budgets and the watchdog count. */
+export const SPENDING = TYPES.filter((type) => FAILURES[type].spendsBudget);
 
 /** By `<error's name>.<kind>`; `*` stands for every other kind of that class. */
 const TYPE_OF: Readonly<Record<string, FailureType>> = {
