@@ -3,8 +3,8 @@
  * The plain type is `core/experiment.ts`'s; a compile-time check below keeps the two equal.
  */
 import { z } from "zod";
+import { checkSettings } from "../consistency.ts";
 import type { ExperimentSettings } from "../experiment.ts";
-import { checkSettings } from "./consistency.ts";
 import { valueAt } from "./issues.ts";
 
 const UNDISCLOSED = "Undisclosed by the paper.";

@@ -1,6 +1,6 @@
-/** What must hold between the fields of an experiment, each being possible by itself. */
-import { type ExperimentSettings, settingsAt, VALIDATION_SET } from "../experiment.ts";
-import { admittedPasses } from "../learnability.ts";
+/** What must hold between the fields of an experiment, each being possible by itself: of its file, and of what is amended while it runs. */
+import { type ExperimentSettings, settingsAt, VALIDATION_SET } from "./experiment.ts";
+import { admittedPasses } from "./learnability.ts";
 
 type Path = readonly (string | number)[];
 
@@ -10,6 +10,7 @@ export interface Inconsistency {
   readonly expected: string;
 }
 
+/** All that does not fit; the settings of an iteration have no overrides left, and are checked as they are. */
 export function checkSettings(settings: ExperimentSettings): Inconsistency[] {
   return [
     ...checkPolicy(settings),
