@@ -22,7 +22,7 @@ if (Number(process.versions.node.split(".")[0]) >= wanted) {
   runOn(node);
 } else {
   process.stderr.write(
-    `tadpole: needs Node ${wanted} or newer, this is ${process.version}; run "npm ci" in ${root}\n`,
+    `tadpole: runs on Node ${wanted}, which its packages bring along, and they are not complete; wait for the "npm start" that installs them, or run "npm ci" in ${root}\n`,
   );
   process.exit(1);
 }

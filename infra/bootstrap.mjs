@@ -9,6 +9,8 @@ import { bubblewrapStep, packagesStep, temporalStep } from "./bootstrap/steps.mj
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const oldestNode = 20;
+/** npm and the compiler are silent for minutes. */
+const aliveMs = 30_000;
 const steps = [
   ["packages", packagesStep],
   ["temporal", temporalStep],
@@ -45,12 +47,20 @@ async function take(name, step) {
     const seconds = ((performance.now() - started) / 1000).toFixed(1).padStart(6);
     process.stdout.write(`${mark} ${name.padEnd(11)} ${seconds} s  ${text}\n`);
   };
+  let doing = "";
+  const say = (text) => {
+    doing = text;
+    line("…", text);
+  };
+  const alive = setInterval(() => line("…", `goes on: ${doing.split(/[;,(]/)[0].trim()}`), aliveMs);
   try {
-    line("✓", await step({ env: process.env, root, say: (text) => line("…", text) }));
+    line("✓", await step({ env: process.env, root, say }));
     return 0;
   } catch (error) {
     line("✗", error.message);
     return error.exitCode ?? 1;
+  } finally {
+    clearInterval(alive);
   }
 }
 

@@ -44,7 +44,7 @@ export async function temporalStep({ env, say }) {
       `the Temporal CLI ${temporalVersion} is missing: the download failed (${problem}) and there is no Go to build it with. ${why}`,
     );
   say(
-    `the download failed (${problem}); building ${temporalVersion} from source with ${go}, about 3 minutes`,
+    `building ${temporalVersion} from source with ${go}: 3 minutes on a free machine, 10 on a busy one (the download failed: ${problem})`,
   );
   try {
     await buildTemporal(env, target, go);

@@ -44,7 +44,7 @@ export function register(program: Command): void {
     .action(createAction);
   examples(create, [
     'schedule create weekly --cron "0 3 * * 1" --time-zone Europe/Berlin run quickstart',
-    "schedule create nightly --every 24h evaluate latest heldout --experiment quickstart-1",
+    "schedule create nightly --every 24h evaluate latest unseen-packages --experiment quickstart-1",
     "schedule create until-good --every 6h --until 'pass@1(heldout) >= 0.7' run my.yaml --yes",
   ]);
   listCommand(schedule, {
