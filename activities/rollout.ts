@@ -141,7 +141,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
       // Where that fails too, the next attempt meets the same server.
       if (errorKind(error) === "not-served")
         await services.policy.publish(group.policy, group.policyServer).catch(() => undefined);
-      throw await afterFailure(services.db, slot, attempt.fence, error, group.infrastructureRetries);
+      throw await afterFailure(services.db, slot, attempt.fence, error);
     } finally {
       await (sandbox as Sandbox | null)?.destroy();
     }

@@ -102,8 +102,6 @@ export interface GroupInput {
   readonly grading: ExperimentSettings["grading"];
   readonly reward: ExperimentSettings["reward"];
   readonly policyServer: ExperimentSettings["policy"];
-  /** Failures of its own that a slot may have before the experiment is held. */
-  readonly infrastructureRetries: number;
   /** What the slots may take over from earlier tries; without it nothing. */
   readonly reuse?: Reuse | null;
 }

@@ -155,6 +155,5 @@ function groupOf(settings: ExperimentSettings, key: string, size: number): Group
     grading: settings.grading,
     reward: settings.reward,
     policyServer: settings.policy,
-    infrastructureRetries: settings.limits.infrastructureRetries,
   };
 }

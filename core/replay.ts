@@ -67,7 +67,6 @@ const EFFECTS: Readonly<Record<string, readonly [Piece, Exclude<Extent, "none">]
   "policy.apiKeyEnv": null,
   sandbox: null,
   concurrency: null,
-  limits: null,
 };
 
 function effectOf(path: string): (typeof EFFECTS)[string] | undefined {

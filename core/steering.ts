@@ -1,4 +1,5 @@
 /** Steering of a running experiment: what can be asked of it, what it answers, and which settings may change while it runs. */
+import { type ExperimentSettings, settingsAt } from "./experiment.ts";
 
 /** Every request has an id of its own; the same id again changes nothing and gives the same answer. */
 export interface Request {
@@ -24,7 +25,7 @@ export type SteeringStatus = "running" | "pausing" | "paused" | "stopping" | "en
 
 export interface Amendment extends AmendRequest {
   readonly old: number | boolean;
-  /** 1-based; an iteration's input is pinned, so that an amendment holds from the next one on. */
+  /** An iteration's input is pinned, so that an amendment holds from the next one on; `atOnce` ones from the one that runs. */
   readonly fromIteration: number;
 }
 
@@ -50,11 +51,13 @@ interface Amendable {
   readonly type: "count" | "number" | "boolean";
   readonly min?: number;
   readonly max?: number;
+  /** No iteration has it pinned: it holds from the moment it is amended. */
+  readonly atOnce?: true;
 }
 
-/** Settings that may change while an experiment runs; from the next iteration on. */
+/** Settings that may change while an experiment runs; from the next iteration on, but for those `atOnce`. */
 export const AMENDABLE: Readonly<Record<string, Amendable>> = {
-  iterations: { type: "count", min: 1 },
+  iterations: { type: "count", min: 1, atOnce: true },
   "synthesis.poolTasks": { type: "count", min: 1 },
   "synthesis.maxCandidates": { type: "count", min: 1 },
   "filter.band.low": { type: "number", min: 0, max: 1 },
@@ -65,7 +68,7 @@ export const AMENDABLE: Readonly<Record<string, Amendable>> = {
   "evaluation.greedy": { type: "boolean" },
   "concurrency.calibrations": { type: "count", min: 1 },
   "concurrency.groups": { type: "count", min: 1 },
-  "limits.infrastructureRetries": { type: "count", min: 0 },
+  "limits.infrastructureRetries": { type: "count", min: 0, atOnce: true },
 };
 
 /** Null when the amendment may be made, else what was expected: one sentence that names the path. */
@@ -116,4 +119,13 @@ export function amended<T extends object>(
   return amendments
     .filter(({ fromIteration }) => fromIteration <= iteration)
     .reduce((current, { path, value }) => withSetting(current, path, value), settings);
+}
+
+/** What an iteration is pinned with: an amendment wins over an override of the file, whichever iteration that is from. */
+export function pinnedSettings(
+  settings: ExperimentSettings,
+  amendments: readonly Amendment[],
+  iteration: number,
+): ExperimentSettings {
+  return amended(settingsAt(settings, iteration), amendments, iteration);
 }

@@ -89,7 +89,6 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
       grading: settings.grading,
       reward: settings.reward,
       policyServer: settings.policy,
-      infrastructureRetries: settings.limits.infrastructureRetries,
       reuse: input.reuse ?? null,
     };
     const probe = await collect({ group });

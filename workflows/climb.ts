@@ -122,7 +122,6 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
           grading: settings.grading,
           reward: settings.reward,
           policyServer: settings.policy,
-          infrastructureRetries: settings.limits.infrastructureRetries,
           reuse: input.reuse ?? null,
         };
         const { passes, failure } = await executeChild(collectGroup, {

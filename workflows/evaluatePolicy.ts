@@ -51,7 +51,6 @@ export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<Evalua
       grading: input.grading,
       reward: settings.reward,
       policyServer: settings.policy,
-      infrastructureRetries: settings.limits.infrastructureRetries,
       reuse: input.reuse ?? null,
     }),
   );

@@ -18,7 +18,6 @@ import {
   type ExperimentSettings,
   evaluationGrading,
   GREEDY,
-  settingsAt,
   type TaskSetSettings,
   VALIDATION_SET,
 } from "../core/experiment.ts";
@@ -74,7 +73,7 @@ export async function runExperiment(input: RunExperimentInput): Promise<PolicyRe
 
 /** One iteration, then the same again in a new run; or the end. */
 async function advance(input: RunExperimentInput, steering: Steering): Promise<PolicyRef> {
-  const { name, settings, lastIteration } = input;
+  const { name, lastIteration } = input;
   const state = input.carried ?? (await prepare(input, steering));
   const end = async (status: "done" | "stopped", policy: PolicyRef, error?: string): Promise<PolicyRef> => {
     steering.ended(status, policy.id, error ?? null);
@@ -100,7 +99,7 @@ async function advance(input: RunExperimentInput, steering: Steering): Promise<P
   steering.enter({ phase: "evaluation", iteration: state.next, try: scope.try, policy: policy.id });
   await evaluate(
     scope,
-    settings,
+    steering.settingsAt(state.next),
     policy,
     state.sets,
     steering,
@@ -110,7 +109,7 @@ async function advance(input: RunExperimentInput, steering: Steering): Promise<P
   await condition(allHandlersFinished);
   return await continueAsNew<typeof runExperiment>({
     name,
-    settings,
+    settings: input.settings,
     ...(lastIteration === undefined ? {} : { lastIteration }),
     steering: steering.carried,
     carried: { ...state, next: state.next + 1, policy, used },
@@ -132,10 +131,10 @@ async function iterate(
     try: found === null ? 1 : found.try + (found.stale ? 1 : 0),
   };
   if (current?.finished != null) return { scope, ...current.finished };
-  const settings = steering.settingsAt(iteration);
+  const settings = steering.pinnedAt(iteration);
   const pinned: RunIterationInput = {
     scope,
-    settings: settingsAt(settings, iteration),
+    settings,
     environments: state.environments,
     policy: state.policy,
     validation: state.validation,

@@ -11,6 +11,7 @@ import { experimentDetails } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { Phase } from "../core/search-attributes.ts";
 import {
+  AMENDABLE,
   type Amendment,
   type AmendRequest,
   amended,
@@ -18,6 +19,7 @@ import {
   type ExperimentSteering,
   type Hold,
   type PauseRequest,
+  pinnedSettings,
   REMEMBERED,
   type Request,
   type SteeringStatus,
@@ -150,8 +152,14 @@ export class Steering {
     return skipped;
   }
 
+  /** With the amendments that hold in an iteration, and without the file's overrides, by which nothing is measured. */
   settingsAt(iteration: number): ExperimentSettings {
     return amended(this.#settings, this.#amendments, iteration);
+  }
+
+  /** With the overrides, too. */
+  pinnedAt(iteration: number): ExperimentSettings {
+    return pinnedSettings(this.#settings, this.#amendments, iteration);
   }
 
   enter(place: Place, iterationWorkflow: string | null = null): void {
@@ -271,11 +279,9 @@ export class Steering {
   }
 
   async #amend({ request, path, value }: AmendRequest): Promise<void> {
-    const fromIteration = this.#place.iteration + 1;
-    const old = settingAt(this.settingsAt(fromIteration), path) as number | boolean;
-    // What an iteration is made of is pinned; how many there are is not.
-    const from = path === "iterations" ? this.#place.iteration : fromIteration;
-    this.#amendments = [...this.#amendments, { request, path, value, old, fromIteration: from }];
+    const fromIteration = this.#place.iteration + (AMENDABLE[path]?.atOnce ? 0 : 1);
+    const old = settingAt(this.pinnedAt(fromIteration), path) as number | boolean;
+    this.#amendments = [...this.#amendments, { request, path, value, old, fromIteration }];
     await records.amend({ experiment: this.#experiment, amendments: this.#amendments });
     this.#show();
   }

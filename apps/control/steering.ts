@@ -12,7 +12,7 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from "@temporalio/client";
 import { ApplicationFailure, WorkflowNotFoundError } from "@temporalio/common";
-import type { ExperimentSettings } from "../../core/experiment.ts";
+import { type ExperimentSettings, settingsAt } from "../../core/experiment.ts";
 import { experimentId } from "../../core/ids.ts";
 import { applyOverrides } from "../../core/schemas/index.ts";
 import {
@@ -120,7 +120,7 @@ export function skipPhase(
 }
 
 /**
- * Changes one amendable setting from the next iteration on. Throws as `resumeExperiment` does, and SettingsError when the settings as a
+ * Changes one amendable setting (docs/steering.md says from when on). Throws as `resumeExperiment` does, and SettingsError when the settings as a
  * whole would not be valid.
  */
 export async function amendExperiment(
@@ -134,7 +134,12 @@ export async function amendExperiment(
   if (problem !== null) throw new SteeringError("refused", problem);
   const settings = experiment.settings as ExperimentSettings;
   const amendments = experiment.amendments as readonly Amendment[];
-  applyOverrides(amended(settings, amendments, Number.POSITIVE_INFINITY), [`${path}=${value}`]);
+  // In every iteration to come, with the overrides of the file that hold there.
+  for (const base of [
+    settings,
+    ...settings.overrides.map((from) => settingsAt(settings, from.fromIteration)),
+  ])
+    applyOverrides(amended(base, amendments, Number.POSITIVE_INFINITY), [`${path}=${value}`]);
   return update(session, name, amendUpdate, request);
 }
 

@@ -1,5 +1,6 @@
 /**
- * The infrastructure budget of an activity that fills no slot (a verdict, a validation, …): its failures are kept as failed attempts under a
+ * The infrastructure budget: how many failures are allowed, which is read whenever one happens, so that an amendment holds for all work at once;
+ * and the books of an activity that fills no slot (a verdict, a validation, …): its failures are kept as failed attempts under a
  * key of its own, so that watchdogs see them, and counted by epoch.
  */
 import { randomUUID } from "node:crypto";
@@ -7,6 +8,29 @@ import type { ExperimentSettings } from "../../core/experiment.ts";
 import { type Amendment, amended } from "../../core/steering.ts";
 import type { Db } from "./database.ts";
 import { countFailures, lockSlot, withoutNul } from "./ledger.ts";
+import type { Executor } from "./rows.ts";
+
+export interface Budget {
+  readonly epoch: number;
+  /** `limits.infrastructureRetries`, as amended. */
+  readonly retries: number;
+}
+
+/** Null when no experiment of that name is recorded. */
+export async function readBudget(db: Executor, experiment: string): Promise<Budget | null> {
+  const row = await db
+    .selectFrom("experiments")
+    .select(["settings", "amendments", "epoch"])
+    .where("name", "=", experiment)
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  const { limits } = amended(
+    row.settings as ExperimentSettings,
+    row.amendments as unknown as readonly Amendment[],
+    Number.POSITIVE_INFINITY,
+  );
+  return { epoch: row.epoch, retries: limits.infrastructureRetries };
+}
 
 export interface Spent {
   /** Failures of that key in the present epoch, the new one included. */
@@ -27,13 +51,9 @@ export async function spendBudget(
   const rolloutKey = `activity:${activity.key}`;
   return db.transaction().execute(async (tx) => {
     await lockSlot(tx, rolloutKey);
-    const row = await tx
-      .selectFrom("experiments")
-      .select(["settings", "amendments", "epoch"])
-      .where("name", "=", experiment)
-      .executeTakeFirst();
-    if (row === undefined) return null;
-    const { epoch } = row;
+    const budget = await readBudget(tx, experiment);
+    if (budget === null) return null;
+    const { epoch, retries } = budget;
     const { last } = await tx
       .selectFrom("attempts")
       .select((eb) => eb.fn.coalesce(eb.fn.max("attempt"), eb.lit(0)).as("last"))
@@ -52,14 +72,6 @@ export async function spendBudget(
         epoch,
       })
       .execute();
-    const settings = amended(
-      row.settings as ExperimentSettings,
-      row.amendments as unknown as readonly Amendment[],
-      Number.POSITIVE_INFINITY,
-    );
-    return {
-      failures: await countFailures(tx, { rolloutKey, epoch }, kinds),
-      retries: settings.limits.infrastructureRetries,
-    };
+    return { failures: await countFailures(tx, { rolloutKey, epoch }, kinds), retries };
   });
 }

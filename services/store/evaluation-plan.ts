@@ -2,6 +2,7 @@
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { PolicyRef } from "../../core/policy.ts";
 import type { Scope } from "../../core/scope.ts";
+import { type Amendment, amended } from "../../core/steering.ts";
 import { StoreError } from "./errors.ts";
 import { getExperiment } from "./experiments.ts";
 import { getPolicy, policyIteration, taskSetHash } from "./policies.ts";
@@ -11,6 +12,7 @@ import { findTaskSet } from "./tasks.ts";
 
 export interface EvaluationPlan {
   readonly scope: Scope;
+  /** With every amendment so far. */
   readonly settings: ExperimentSettings;
   readonly policy: PolicyRef;
   readonly set: {
@@ -55,7 +57,12 @@ export async function planEvaluation(
   wanted: { readonly experiment: string; readonly policy: string; readonly set: string },
 ): Promise<EvaluationPlan> {
   const { experiment } = wanted;
-  const settings = (await getExperiment(db, experiment)).settings as ExperimentSettings;
+  const recorded = await getExperiment(db, experiment);
+  const settings = amended(
+    recorded.settings as ExperimentSettings,
+    recorded.amendments as unknown as readonly Amendment[],
+    Number.POSITIVE_INFINITY,
+  );
   const { kind: _, ...policy } = await getPolicy(db, await policyId(db, experiment, wanted.policy));
   const hash = await taskSetHash(db, experiment, wanted.set);
   const row = hash === undefined ? undefined : await findTaskSet(db, hash);

@@ -6,7 +6,7 @@ export {
   putJson,
   sha256Of,
 } from "./artifacts.ts";
-export { type Spent, spendBudget } from "./budget.ts";
+export { type Budget, readBudget, type Spent, spendBudget } from "./budget.ts";
 export { differingPaths, hashJson } from "./canonical.ts";
 export { connectDatabase, type DatabaseOptions, type Db, describeUrl, openDatabase } from "./database.ts";
 export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";

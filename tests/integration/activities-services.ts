@@ -211,7 +211,6 @@ export function groupOf(
     grading: settings.grading,
     reward: settings.reward,
     policyServer: settings.policy,
-    infrastructureRetries: 3,
     ...change,
   };
 }

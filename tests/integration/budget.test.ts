@@ -13,6 +13,7 @@ import {
   holdExperiment,
   openAttempt,
   readHold,
+  recordAmendments,
   releaseExperiment,
 } from "../../services/store/index.ts";
 import { SynthesisError } from "../../services/synthesis/index.ts";
@@ -54,7 +55,6 @@ async function group(experiment: string): Promise<GroupInput> {
   return groupOf(settings, taskId, {
     key: `${experiment}/group`,
     scope: { experiment, iteration: 1, try: 1 },
-    infrastructureRetries: settings.limits.infrastructureRetries,
     limits: { ...settings.rollout.limits, maxTokensPerTurn: 1000 },
     size: 1,
   });
@@ -117,6 +117,28 @@ describe("the budget of a slot", () => {
       exit: "agent",
       raw_reward: null,
     });
+  });
+
+  it("is the amended one from the next failure on, of slots and of every other activity", async () => {
+    const input = await group("amended");
+    bench.play(failing());
+    await expect(rollout(input)).rejects.toMatchObject(infrastructure);
+    const path = "limits.infrastructureRetries";
+    const amend = { request: "a1", path, value: 2, old: 1, fromIteration: 1 };
+    await recordAmendments(services.db, "amended", [amend]);
+    await expect(rollout(input)).rejects.toMatchObject(infrastructure);
+    const lower = { ...amend, request: "a2", value: 0, old: 2 };
+    await recordAmendments(services.db, "amended", [amend, lower]);
+    const validate = () => Promise.reject(new SynthesisError("infrastructure", "no room"));
+    const broken = { ...services, synthesis: { ...services.synthesis, validate } };
+    const validation = call(
+      createSandboxActivities(broken).validate,
+      { recordScope: "amended/it/1/try/1", candidate, stabilityRuns: 1, level: 2 as const },
+      "amended",
+    );
+    await expect(validation).rejects.toMatchObject(held);
+    await release(input, "r1");
+    await expect(rollout(input)).rejects.toMatchObject(held);
   });
 
   it("does not pay for workers that died", async () => {

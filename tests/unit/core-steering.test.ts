@@ -6,6 +6,7 @@ import {
   type Amendment,
   amended,
   amendmentProblem,
+  pinnedSettings,
   settingAt,
   withSetting,
 } from "../../core/steering.ts";
@@ -86,6 +87,19 @@ describe("amended settings", () => {
         },
       ),
     );
+  });
+
+  it("hold against the overrides of the file, also against a later one", () => {
+    const overrides = [
+      { fromIteration: 2, filter: { band: { low: 0.3, high: 0.6 } } },
+      { fromIteration: 4, limits: { maxTurns: 7 } },
+    ];
+    const of = (iteration: number) =>
+      pinnedSettings({ ...settings, overrides }, [amendment("filter.band.low", 0.1, 2)], iteration);
+    expect(of(1).filter.band).toEqual(settings.filter.band);
+    expect(of(2).filter.band).toEqual({ low: 0.1, high: 0.6 });
+    expect(of(4)).toMatchObject({ filter: { band: { low: 0.1 } }, rollout: { limits: { maxTurns: 7 } } });
+    expect(of(4).overrides).toEqual([]);
   });
 
   it("leaves the given settings as they were", () => {
