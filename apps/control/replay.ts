@@ -46,13 +46,16 @@ export interface StartedReplay {
 
 /** Records the try and starts the experiment again, which runs it first. Throws as `planReplay` does. */
 export async function startReplay(
-  context: ReplayContext,
+  outside: ReplayContext,
   name: string,
   iteration: number,
   asked: ReplayRequest,
 ): Promise<StartedReplay> {
-  const started = await replayingAlone(context.db, name, async () => {
-    const before = await findReplay(context.db, name, asked.request);
+  // Before anything waits for a turn: whatever is asked of an unknown one is refused at once.
+  await getExperiment(outside.db, name);
+  const started = await replayingAlone(outside.db, name, async (db) => {
+    const context = { ...outside, db };
+    const before = await findReplay(db, name, asked.request);
     const replay = before ?? (await record(context, name, iteration, asked));
     const wanted = canonicalJson(optionsOf(iteration, asked));
     if (canonicalJson(replay.options) !== wanted)

@@ -62,17 +62,24 @@ export async function findReplay(
 
 /**
  * Runs `work` while nobody else does for the same experiment, in whatever process; gives undefined without running it where somebody does.
- * What `work` writes is committed on its own: only its exclusion ends with the process.
+ * `work` gets the connection that holds the lock and must use no other: work that waited for a second one while it keeps the first could use
+ * the whole pool up. What it writes is committed on its own: only its exclusion ends with the connection.
  */
 export async function replayingAlone<T>(
   db: Db,
   experiment: string,
-  work: () => Promise<T>,
+  work: (alone: Db) => Promise<T>,
 ): Promise<T | undefined> {
-  return db.transaction().execute(async (tx) => {
+  const lock = `${experiment}/replay`;
+  return db.connection().execute(async (alone) => {
     const { rows } = await sql<{ mine: boolean }>`
-      select pg_try_advisory_xact_lock(hashtextextended(${`${experiment}/replay`}, 0)) as mine`.execute(tx);
-    return rows[0]!.mine ? work() : undefined;
+      select pg_try_advisory_lock(hashtextextended(${lock}, 0)) as mine`.execute(alone);
+    if (!rows[0]!.mine) return undefined;
+    try {
+      return await work(alone);
+    } finally {
+      await sql`select pg_advisory_unlock(hashtextextended(${lock}, 0))`.execute(alone);
+    }
   });
 }
 

@@ -168,6 +168,35 @@ describe("one experiment", () => {
   });
 });
 
+describe("replays at once", () => {
+  it("use no second connection while they hold one, and are refused where there is nothing to replay", async () => {
+    const narrow = await openDatabase(postgres.url, { poolSize: 2, connectMs: 3000 });
+    const session = { db: narrow, artifacts, client: temporal.client };
+    const options = { requestsPerMinute: 100_000, streamSeconds: 2, version: "0.0.0", log: null };
+    const busy = await createApi(session, { ...options, tokens: [] });
+    try {
+      const names = ["one", "two", "three", "four"].map((name) => `replayed-${name}`);
+      for (const name of names) await recordTestExperiment(db, artifacts, name);
+      const replay = async (name: string) =>
+        (
+          await busy.inject({
+            method: "POST",
+            url: `/v1/experiments/${name}/iterations/9/replay`,
+            payload: {},
+            headers: { "idempotency-key": `at-once-${name}` },
+          })
+        ).json();
+      for (const problem of await Promise.all(names.map(replay)))
+        expect(problem).toMatchObject({ status: 404, detail: expect.stringContaining("no iteration 9") });
+      for (const problem of await Promise.all(["a", "b", "c", "d"].map((name) => replay(`none-${name}`))))
+        expect(problem).toMatchObject({ status: 404, detail: expect.stringContaining("no experiment") });
+    } finally {
+      await busy.close();
+      await narrow.destroy();
+    }
+  });
+});
+
 describe("requests", () => {
   it("need a token with the scope", async () => {
     const status = async (url: string, token: string | null, method: "GET" | "POST" = "GET") =>
