@@ -50,6 +50,8 @@ export interface ExperimentSteering {
 interface Amendable {
   readonly type: "count" | "number" | "boolean";
   readonly min?: number;
+  /** The minimum itself is none. */
+  readonly above?: true;
   readonly max?: number;
   /** No iteration has it pinned: it holds from the moment it is amended. */
   readonly atOnce?: true;
@@ -64,28 +66,29 @@ export const AMENDABLE: Readonly<Record<string, Amendable>> = {
   "filter.band.high": { type: "number", min: 0, max: 1 },
   "filter.maxRefinements": { type: "count", min: 0 },
   "climb.updates": { type: "count", min: 1 },
-  "optimizer.learningRate": { type: "number", min: 0 },
+  "optimizer.learningRate": { type: "number", min: 0, above: true },
   "evaluation.greedy": { type: "boolean" },
   "concurrency.calibrations": { type: "count", min: 1 },
   "concurrency.groups": { type: "count", min: 1 },
   "limits.infrastructureRetries": { type: "count", min: 0, atOnce: true },
 };
 
-/** Null when the amendment may be made, else what was expected: one sentence that names the path. */
+/** Null when the value by itself is one, else what was expected: one sentence that names the path. */
 export function amendmentProblem(path: string, value: unknown): string | null {
   const rule = Object.hasOwn(AMENDABLE, path) ? AMENDABLE[path] : undefined;
   if (rule === undefined)
     return `${path} is fixed while an experiment runs; amendable are ${Object.keys(AMENDABLE).join(", ")}`;
   if (rule.type === "boolean") return typeof value === "boolean" ? null : `${path}: expected true or false`;
-  const { type, min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = rule;
+  const { type, min = Number.NEGATIVE_INFINITY, above = false, max = Number.POSITIVE_INFINITY } = rule;
   const kind = type === "count" ? "a whole number" : "a number";
   const fits =
     typeof value === "number" &&
     Number.isFinite(value) &&
     (type !== "count" || Number.isSafeInteger(value)) &&
-    value >= min &&
+    (above ? value > min : value >= min) &&
     value <= max;
-  const range = Number.isFinite(max) ? `from ${min} to ${max}` : `of at least ${min}`;
+  const least = above ? `above ${min}` : `of at least ${min}`;
+  const range = Number.isFinite(max) ? `from ${min} to ${max}` : least;
   return fits ? null : `${path}: expected ${kind} ${range}`;
 }
 
