@@ -11,6 +11,7 @@ import {
   type ZodTypeProvider,
 } from "fastify-type-provider-zod";
 import type { Session } from "../control/index.ts";
+import { refuseDeep } from "./depth.ts";
 import { Methods } from "./methods.ts";
 import { type Problem, problem, problemOf, retryAfter } from "./problems.ts";
 import { evaluationRoutes } from "./routes/evaluations.ts";
@@ -101,6 +102,7 @@ export async function createApi(
     const refused = refusal(options.tokens, authorization, config.scope ?? "read", Date.now());
     if (refused !== null) throw refused;
   });
+  api.addHook("preValidation", async ({ body }) => refuseDeep(body));
   api.setErrorHandler((error, request, reply) => {
     const found = problemOf(error);
     if (found.status >= 500) request.log.error({ err: error }, "a request failed");

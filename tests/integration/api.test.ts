@@ -143,6 +143,15 @@ describe("starting", () => {
     expect((await get("/v1/experiments/x")).statusCode).toBe(404);
   });
 
+  it.each([
+    ["objects", `{"experiment":${'{"a":'.repeat(50_000)}1${"}".repeat(50_001)}`],
+    ["lists", `{"experiment":{"seed":${"[".repeat(50_000)}${"]".repeat(50_000)}}}`],
+  ])("refuses endless %s", async (_, payload) => {
+    const headers = { "idempotency-key": "endless", "content-type": "application/json" };
+    const answer = await api.inject({ method: "POST", url: "/v1/experiments", payload, headers });
+    expect(answer.json()).toMatchObject({ status: 400, kind: "request", field: "body" });
+  });
+
   it("needs a key", async () => {
     const answer = await api.inject({ method: "POST", url: "/v1/experiments", payload: start });
     expect([answer.statusCode, answer.json().field]).toEqual([400, "idempotency-key"]);
