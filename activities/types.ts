@@ -5,6 +5,7 @@ import type { PolicyRef } from "../core/policy.ts";
 import type { RefinementAction } from "../core/refinement.ts";
 import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
+import type { ExperimentStatus, GroupPhase, IterationStatus } from "../core/statuses.ts";
 import type { Amendment, Hold } from "../core/steering.ts";
 import type { GeneratorName, StatementLevel } from "../core/task.ts";
 
@@ -82,8 +83,7 @@ export interface RefineOutput {
 /** A group of rollouts of one task by one policy: what its slots share. */
 export interface GroupInput {
   readonly scope: Scope;
-  /** `probe`, `climb` or `evaluate`. */
-  readonly phase: "probe" | "climb" | "evaluate";
+  readonly phase: GroupPhase;
   /**
    * Unique in the database: `<experiment>/it/<i>/try/<k>/task/<n>/probe/<refinement>`, `…/climb/<update>/<n>`, or
    * `<experiment>/eval/<set>/<mode>/<policy>/<task>`.
@@ -214,7 +214,7 @@ export interface TaskSetSpec {
 
 export interface ExperimentStatusInput {
   readonly experiment: string;
-  readonly status: "running" | "done" | "failed" | "stopped";
+  readonly status: ExperimentStatus;
   /** What the experiment is doing, for people. */
   readonly phase?: string;
   readonly error?: string;
@@ -223,7 +223,7 @@ export interface ExperimentStatusInput {
 
 export interface IterationRecordInput {
   readonly scope: Scope;
-  readonly status: "pool" | "climb" | "select" | "evaluate" | "finished" | "failed";
+  readonly status: Exclude<IterationStatus, "pending">;
   readonly startPolicy: string;
   readonly endPolicy: string | null;
   readonly pool: {

@@ -1,7 +1,8 @@
 /** A policy is one set of weights with its optimizer state and step, under one id. */
 import type { ArtifactRef } from "./artifact.ts";
 
-export type PolicyKind = "nano" | "openai";
+export const POLICY_KINDS = ["nano", "openai"] as const;
+export type PolicyKind = (typeof POLICY_KINDS)[number];
 
 export interface PolicyRef {
   /** As `policyId` makes it. */

@@ -1,4 +1,5 @@
 /** What a new try of an iteration may take over from earlier tries: phases in their order (docs/replay.md). */
+import type { GroupPhase } from "./statuses.ts";
 
 /** The five verbs of an iteration, in order; selection and evaluation follow. */
 export const REPLAY_PHASES = ["synthesise", "filter", "rollout", "verify", "update"] as const;
@@ -24,7 +25,7 @@ export function mayReuse(reuse: Reuse | null | undefined, phase: ReplayPhase): b
  */
 export function mayReuseGroup(
   reuse: Reuse | null | undefined,
-  group: "probe" | "climb" | "evaluate",
+  group: GroupPhase,
   part: "rollout" | "verdict",
 ): boolean {
   if (group === "evaluate") return reuse != null && reuse.from === null;

@@ -1,9 +1,11 @@
 /** What a task is: a repository snapshot, a statement, a gold patch and hidden grading tests (docs/method.md §2). */
 
 /** The paper's five exclusive task types. */
-export type TaskType = "bug" | "feature" | "refactor" | "migration" | "performance";
+export const TASK_TYPES = ["bug", "feature", "refactor", "migration", "performance"] as const;
+export type TaskType = (typeof TASK_TYPES)[number];
 
-export type GeneratorName = "mutation" | "combination" | "removal";
+export const GENERATORS = ["mutation", "combination", "removal"] as const;
+export type GeneratorName = (typeof GENERATORS)[number];
 
 /** One change to one file of a repository tree. Paths are relative to its root, with `/`. */
 export type FileChange =
@@ -94,7 +96,8 @@ export type VerdictRule =
   | "infrastructure";
 
 /** `infrastructure` is no sample: never a reward of 0. */
-export type Outcome = "passed" | "failed" | "infrastructure";
+export const VERDICT_OUTCOMES = ["passed", "failed", "infrastructure"] as const;
+export type Outcome = (typeof VERDICT_OUTCOMES)[number];
 
 export interface Verdict {
   readonly outcome: Outcome;

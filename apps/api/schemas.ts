@@ -41,14 +41,19 @@ const paging = {
 };
 type Paging = { readonly cursor?: string | undefined; readonly limit?: number | undefined };
 
+function queryValue(filter: Filter): z.ZodType {
+  if (filter.kind === "count") return whole(0, COUNT_LIMIT);
+  return filter.kind === "choice" ? z.enum(filter.values) : word;
+}
+
 /** The parameters of a list with these filters. */
 function queryOf<Filters extends Readonly<Record<string, Filter>>>(
   filters: Filters,
 ): z.ZodType<FilterValues<Filters> & Paging> {
-  const shape = Object.entries(filters).map(([name, { kind, description }]) => {
-    const value = kind === "count" ? whole(0, COUNT_LIMIT) : word;
-    return [name, value.optional().describe(description)];
-  });
+  const shape = Object.entries(filters).map(([name, filter]) => [
+    name,
+    queryValue(filter).optional().describe(filter.description),
+  ]);
   return z.strictObject({ ...Object.fromEntries(shape), ...paging }) as never;
 }
 

@@ -1,4 +1,7 @@
 /** The filters that each list of the record has: every face makes its parameters of these. Nothing heavy is imported here. */
+import { POLICY_KINDS } from "../../core/policy.ts";
+import { EXPERIMENT_STATUSES, GROUP_PHASES, ITERATION_STATUSES } from "../../core/statuses.ts";
+import { GENERATORS, TASK_TYPES, VERDICT_OUTCOMES } from "../../core/task.ts";
 import type {
   EvaluationFilters,
   ExperimentFilters,
@@ -14,11 +17,14 @@ export const PAGE_DEFAULT = 50;
 /** Largest number that a filter may name. */
 export const COUNT_LIMIT = 999_999_999;
 
-/** `word`: a name, key or id of the record; `count`: a whole number from 0 on. */
-export interface Filter {
-  readonly kind: "word" | "count";
-  readonly description: string;
-}
+/** `word`: a name, key or id of the record; `count`: a whole number from 0 on; `choice`: one of the words that the record has. */
+export type Filter =
+  | { readonly kind: "word" | "count"; readonly description: string }
+  | {
+      readonly kind: "choice";
+      readonly description: string;
+      readonly values: readonly [string, ...string[]];
+    };
 export type FilterValues<Filters> = {
   readonly [Name in keyof Filters]?: (Filters[Name] extends { kind: "count" } ? number : string) | undefined;
 };
@@ -30,33 +36,38 @@ type FiltersOf<Query> = { readonly [Name in keyof Required<Query>]: Filter };
 
 const word = (description: string) => ({ kind: "word", description }) as const;
 const count = (description: string) => ({ kind: "count", description }) as const;
+const choice = (what: string, values: readonly [string, ...string[]]) =>
+  ({ kind: "choice", description: `${what}: ${values.join(", ")}.`, values }) as const;
 const experiment = word("Name of the experiment.");
 const iteration = count("Number of the iteration.");
 const environment = word("Name or key of the environment.");
 
 export const FILTERS = {
-  experiments: { status: word("running, done, failed, stopped") } satisfies FiltersOf<ExperimentFilters>,
-  iterations: { status: word("Status of the try.") } satisfies FiltersOf<
+  experiments: { status: choice("Status", EXPERIMENT_STATUSES) } satisfies FiltersOf<ExperimentFilters>,
+  iterations: { status: choice("Status of the try", ITERATION_STATUSES) } satisfies FiltersOf<
     Omit<IterationFilters, "experiment">
   >,
   tasks: {
     experiment,
     iteration,
     environment,
-    type: word("bug or feature"),
-    generator: word("mutation or removal"),
+    type: choice("Type", TASK_TYPES),
+    generator: choice("What it was made by", GENERATORS),
   } satisfies FiltersOf<TaskFilters>,
   rollouts: {
     experiment,
     iteration,
     try: count("Number of the try."),
-    phase: word("probe, climb, evaluation"),
+    phase: choice("What the rollouts are for", GROUP_PHASES),
     policy: word("Id of the policy that was sampled."),
     task: word("Id of the task."),
-    outcome: word("passed, failed, …"),
+    outcome: choice("Outcome of the grading", VERDICT_OUTCOMES),
     environment,
   } satisfies FiltersOf<RolloutFilters>,
-  policies: { kind: word("nano"), parent: word("Id of the parent.") } satisfies FiltersOf<PolicyFilters>,
+  policies: {
+    kind: choice("Kind", POLICY_KINDS),
+    parent: word("Id of the parent."),
+  } satisfies FiltersOf<PolicyFilters>,
   evaluations: {
     experiment,
     iteration,
@@ -67,14 +78,12 @@ export const FILTERS = {
 };
 
 /** The value of one filter as text says it. Throws PageError `filter`, or `limit` for a page size. */
-export function readFilter(name: string, { kind }: Filter, text: string): string | number {
-  if (kind === "count") return readCount(name, text, 0, COUNT_LIMIT);
-  if (FILTER_WORD.test(text)) return text;
-  throw new PageError(
-    "filter",
-    `${name} ${JSON.stringify(text)}: expected a name, key or id of the record`,
-    name,
-  );
+export function readFilter(name: string, filter: Filter, text: string): string | number {
+  if (filter.kind === "count") return readCount(name, text, 0, COUNT_LIMIT);
+  if (filter.kind === "choice" ? filter.values.includes(text) : FILTER_WORD.test(text)) return text;
+  const expected =
+    filter.kind === "choice" ? `one of ${filter.values.join(", ")}` : "a name, key or id of the record";
+  throw new PageError("filter", `${name} ${JSON.stringify(text)}: expected ${expected}`, name);
 }
 
 /** A whole number. Throws PageError `filter`, or `limit` where `name` is that. */

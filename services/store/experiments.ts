@@ -3,6 +3,7 @@ import type { Selectable } from "kysely";
 import { sql } from "kysely";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { PolicyRef } from "../../core/policy.ts";
+import type { ExperimentStatus } from "../../core/statuses.ts";
 import { differingPaths, hashJson } from "./canonical.ts";
 import { StoreError } from "./errors.ts";
 import { type Executor, encodeRow, type Row, upsert } from "./rows.ts";
@@ -10,7 +11,6 @@ import type { Database } from "./schema.ts";
 
 export type ExperimentRow = Selectable<Database["experiments"]>;
 export type IterationRow = Selectable<Database["iterations"]>;
-export type ExperimentStatus = "running" | "done" | "failed" | "stopped";
 
 /** What an experiment came to. */
 export interface ExperimentResult {

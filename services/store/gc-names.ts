@@ -1,6 +1,6 @@
 /** What rows name: which experiment needs which policies, tasks, sets and artifacts, and which of those need others. */
 import { type RawBuilder, sql } from "kysely";
-import type { ExperimentStatus } from "./experiments.ts";
+import type { ExperimentStatus } from "../../core/statuses.ts";
 import type { Node } from "./gc-select.ts";
 import type { Executor, TableName } from "./rows.ts";
 

@@ -18,7 +18,6 @@ export {
   createExperiment,
   type ExperimentResult,
   type ExperimentRow,
-  type ExperimentStatus,
   getExperiment,
   type IterationRow,
   type NewExperiment,

@@ -22,6 +22,6 @@ export function register(program: Command): void {
       { title: "created", value: timeOf },
     ],
     none: "No such iteration.",
-    examples: ["iteration list quickstart-1 --status done"],
+    examples: ["iteration list quickstart-1 --status finished"],
   });
 }
