@@ -1,4 +1,4 @@
-/** The activity tables of the three task queues, over injected services. */
+/** The activity tables of the task queues, over injected services. */
 
 import {
   holdExperiment,
@@ -23,32 +23,28 @@ import {
 } from "./records.ts";
 import { refine } from "./refine.ts";
 import { rollout } from "./rollout.ts";
-import type { GpuServices, OrchestrateServices, SandboxServices } from "./services.ts";
+import type { GpuServices, RecordServices, SandboxServices, WatchServices } from "./services.ts";
 import { synthesise } from "./synthesise.ts";
-import type { AssembleInput, GpuActivities, RecordActivities, SandboxActivities } from "./types.ts";
+import type {
+  AssembleInput,
+  GpuActivities,
+  RecordActivities,
+  SandboxActivities,
+  WatchActivities,
+} from "./types.ts";
 import { startPolicy, update } from "./update.ts";
 import { validate } from "./validate.ts";
 import { verify } from "./verify.ts";
 import { awaitDrained, watch } from "./watch.ts";
 
 export { createScheduleActivities } from "./schedules.ts";
-export type {
-  EnvironmentAccess,
-  GpuServices,
-  OrchestrateServices,
-  PolicyAccess,
-  PolicyServerSettings,
-  RecordServices,
-  SandboxServices,
-} from "./services.ts";
+export type { EnvironmentAccess, PolicyAccess, RecordServices, SandboxServices } from "./services.ts";
 
-export function createRecordActivities(services: OrchestrateServices): RecordActivities {
+export function createRecordActivities(services: RecordServices): RecordActivities {
   const { db } = services;
   return withFailures({
     ...withHold(services, { assemble: (input: AssembleInput) => assemble(services, input) }),
     amend: ({ experiment, amendments }) => recordAmendments(db, experiment, amendments),
-    awaitDrained: ({ experiment }) => awaitDrained(services, experiment),
-    watch: (input) => watch(services, input),
     evaluate: (input) => evaluate(services, input),
     filter: (input) => filter(services, input),
     findIteration: (input) => findIteration(services, input),
@@ -66,6 +62,13 @@ export function createRecordActivities(services: OrchestrateServices): RecordAct
     refine: (input) => refine(services, input),
     release: (input) => releaseExperiment(db, input),
     saveTaskSet: (input) => saveTaskSet(services, input),
+  });
+}
+
+export function createWatchActivities(services: WatchServices): WatchActivities {
+  return withFailures({
+    awaitDrained: ({ experiment }) => awaitDrained(services, experiment),
+    watch: (input) => watch(services, input),
   });
 }
 

@@ -41,8 +41,8 @@ export interface RecordServices {
   readonly disk: DiskWatermark | null;
 }
 
-/** The worker that looks after experiments also asks Temporal about them. */
-export interface OrchestrateServices extends RecordServices {
+/** Whatever looks after experiments also asks Temporal about them. */
+export interface WatchServices extends Pick<RecordServices, "db" | "disk"> {
   /** Activities of the experiment that a worker is busy with, but for those that only look on. */
   startedActivities(experiment: string): Promise<number>;
 }

@@ -317,8 +317,6 @@ export interface Activities {
 export type RecordActivities = Pick<
   Activities,
   | "amend"
-  | "awaitDrained"
-  | "watch"
   | "assemble"
   | "evaluate"
   | "filter"
@@ -334,6 +332,10 @@ export type RecordActivities = Pick<
   | "release"
   | "saveTaskSet"
 >;
+
+/** What looks after an experiment for as long as it runs, and is none of its work: the `watch` queue. */
+export const WATCHING = ["awaitDrained", "watch"] as const satisfies readonly (keyof Activities)[];
+export type WatchActivities = Pick<Activities, (typeof WATCHING)[number]>;
 
 /** Work in sandboxes: the `sandbox` queue. */
 export type SandboxActivities = Pick<

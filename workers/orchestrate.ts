@@ -1,6 +1,10 @@
 /** The worker of the `orchestrate` queue: every workflow, and the short activities on the record; and of the `watch` queue, which looks after them. */
 import { ScheduleNotFoundError } from "@temporalio/client";
-import { createRecordActivities, createScheduleActivities } from "../activities/index.ts";
+import {
+  createRecordActivities,
+  createScheduleActivities,
+  createWatchActivities,
+} from "../activities/index.ts";
 import { codeVersion } from "../infra/stack/code-version.ts";
 import { connectTemporal, temporalFromEnv, workerVersioning } from "../infra/stack/index.ts";
 import { QUEUES } from "../workflows/queues.ts";
@@ -28,7 +32,8 @@ const schedules = createScheduleActivities({
 });
 const build = buildId();
 const stopGauges = startGauges(context.meter, context.services.db, context.dataFolder, build);
-const { watch, awaitDrained, ...record } = createRecordActivities({
+const record = createRecordActivities(context.services);
+const watching = createWatchActivities({
   ...context.services,
   startedActivities: (experiment) => startedActivities(client, experiment),
 });
@@ -45,7 +50,7 @@ await runWorker(
     },
     {
       taskQueue: QUEUES.watch,
-      activities: { watch, awaitDrained },
+      activities: watching,
       maxConcurrentActivityTaskExecutions: WATCH_SLOTS,
     },
   ],

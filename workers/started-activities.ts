@@ -1,9 +1,7 @@
 /** What Temporal knows of an experiment's work in progress. */
 import type { Client } from "@temporalio/client";
+import { WATCHING } from "../activities/types.ts";
 import { experimentOf } from "../core/ids.ts";
-
-/** They last as long as the experiment does. */
-const LOOKING_ON = new Set(["watch", "awaitDrained"]);
 
 /** `PENDING_ACTIVITY_STATE_STARTED` and, of one that still has to notice, `…_CANCEL_REQUESTED` (temporal.api.enums.v1). */
 const BUSY = new Set<unknown>([2, 3]);
@@ -15,7 +13,7 @@ export async function startedActivities(client: Client, experiment: string): Pro
     if (experimentOf(workflowId) !== experiment) continue;
     const { raw } = await client.workflow.getHandle(workflowId, runId).describe();
     for (const { state, activityType } of raw.pendingActivities ?? [])
-      if (BUSY.has(state) && !LOOKING_ON.has(activityType?.name ?? "")) started++;
+      if (BUSY.has(state) && !WATCHING.some((name) => name === activityType?.name)) started++;
   }
   return started;
 }

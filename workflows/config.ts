@@ -1,6 +1,12 @@
 /** Timeouts and retries of every activity, by reliability class, and how long a history may grow. Nowhere else. */
 import { type ActivityOptions, proxyActivities, workflowInfo } from "@temporalio/workflow";
-import type { Activities, GpuActivities, RecordActivities, SandboxActivities } from "../activities/types.ts";
+import type {
+  Activities,
+  GpuActivities,
+  RecordActivities,
+  SandboxActivities,
+  WatchActivities,
+} from "../activities/types.ts";
 import { clipped } from "../core/descriptions.ts";
 import { NOT_RETRIED } from "../core/failures.ts";
 import { QUEUES } from "./queues.ts";
@@ -44,15 +50,12 @@ const gpu: ActivityOptions = {
 };
 
 /** Work that only looks on, for as long as an experiment runs; a worker that dies hands it to the next. */
-export function lookingOn(summary: string) {
-  return proxyActivities<Pick<RecordActivities, "watch" | "awaitDrained">>({
-    ...record,
-    taskQueue: QUEUES.watch,
-    startToCloseTimeout: "365 days",
-    heartbeatTimeout: HEARTBEAT,
-    summary,
-  });
-}
+const watch: ActivityOptions = {
+  ...record,
+  taskQueue: QUEUES.watch,
+  startToCloseTimeout: "365 days",
+  heartbeatTimeout: HEARTBEAT,
+};
 
 /** Each call says in the Temporal UI what it does. */
 function speaking<A extends Partial<Activities>>(options: ActivityOptions): A {
@@ -66,6 +69,7 @@ function speaking<A extends Partial<Activities>>(options: ActivityOptions): A {
 }
 
 export const records = speaking<RecordActivities>(record);
+export const watchers = speaking<WatchActivities>(watch);
 export const sandboxes = speaking<SandboxActivities>(sandbox);
 export const trainer = speaking<GpuActivities>(gpu);
 

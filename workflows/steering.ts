@@ -7,15 +7,14 @@ import {
   setCurrentDetails,
   setHandler,
 } from "@temporalio/workflow";
+import { amendmentOf, amendmentRefusal } from "../core/amendments.ts";
 import { experimentDetails } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { Phase } from "../core/search-attributes.ts";
 import {
-  AMENDABLE,
   type Amendment,
   type AmendRequest,
   amended,
-  amendmentProblem,
   type ExperimentSteering,
   type Hold,
   type PauseRequest,
@@ -23,10 +22,9 @@ import {
   REMEMBERED,
   type Request,
   type SteeringStatus,
-  settingAt,
 } from "../core/steering.ts";
 import { noteAttributes } from "./attributes.ts";
-import { lookingOn, records } from "./config.ts";
+import { records, watchers } from "./config.ts";
 import {
   amendUpdate,
   finishEarlySignal,
@@ -122,7 +120,8 @@ export class Steering {
       validator: ({ request, path, value }) => {
         checkRequest(request);
         if (this.#knows(request)) return;
-        const problem = amendmentProblem(path, value);
+        const given = { settings, amendments: this.#amendments };
+        const problem = amendmentRefusal(given, { request, path, value }, this.#place.iteration);
         if (problem !== null) throw refused(problem);
         if (path === "iterations" && (value as number) < this.#place.iteration)
           throw refused(`iterations: iteration ${this.#place.iteration} has begun; expected at least that`);
@@ -219,10 +218,10 @@ export class Steering {
     const experiment = this.#experiment;
     if (this.#hold === null) {
       const watchdog = this.#settings.watchdog;
-      this.#hold = await lookingOn("wait for a hold or a watchdog").watch({ experiment, watchdog });
+      this.#hold = await watchers.watch({ experiment, watchdog });
       this.#show();
     }
-    await lookingOn("wait until all is at rest").awaitDrained({ experiment });
+    await watchers.awaitDrained({ experiment });
     this.#drained = true;
     this.#show();
   }
@@ -278,10 +277,9 @@ export class Steering {
     await records.noteRequest({ experiment: this.#experiment, request, verb: "skip" });
   }
 
-  async #amend({ request, path, value }: AmendRequest): Promise<void> {
-    const fromIteration = this.#place.iteration + (AMENDABLE[path]?.atOnce ? 0 : 1);
-    const old = settingAt(this.pinnedAt(fromIteration), path) as number | boolean;
-    this.#amendments = [...this.#amendments, { request, path, value, old, fromIteration }];
+  async #amend(request: AmendRequest): Promise<void> {
+    const given = { settings: this.#settings, amendments: this.#amendments };
+    this.#amendments = [...this.#amendments, amendmentOf(given, request, this.#place.iteration)];
     await records.amend({ experiment: this.#experiment, amendments: this.#amendments });
     this.#show();
   }

@@ -46,7 +46,7 @@ const group = (change: Partial<GroupInput>): GroupInput => groupOf(settings, tas
 describe("synthesise", () => {
   it("draws no candidate that was used before, and any other as it would have", async () => {
     const sandbox = createSandboxActivities(services);
-    const record = createRecordActivities({ ...services, startedActivities: async () => 0 });
+    const record = createRecordActivities(services);
     const environment = await call(sandbox.prepareEnvironment, { name: "text-table", repeats: 1 });
     const draw = (exclude: ArtifactRef | null) =>
       call(sandbox.synthesise, {
@@ -128,7 +128,7 @@ describe("verify", () => {
 
 describe("assemble", () => {
   const assemble = (groups: readonly string[], update: number) =>
-    call(createRecordActivities({ ...services, startedActivities: async () => 0 }).assemble, {
+    call(createRecordActivities(services).assemble, {
       scope: { experiment: "assemble", iteration: 1, try: 1 },
       update,
       groups,
@@ -218,7 +218,7 @@ describe("filter", () => {
       levels: { min: 1, max: 3 },
       ...change,
     };
-    return call(createRecordActivities({ ...services, startedActivities: async () => 0 }).filter, input);
+    return call(createRecordActivities(services).filter, input);
   };
 
   it("admits from the band's low edge to its high one, and asks for more or fewer words outside", async () => {

@@ -91,7 +91,7 @@ function experiment() {
   const trainer = new CountingTrainer();
   const policy = { client: unused, template: unused, publish: unused };
   const shared = { db, artifacts, policy, disk: null };
-  const records = createRecordActivities({ ...shared, startedActivities: async () => 0 });
+  const records = createRecordActivities(shared);
   const gpu = createGpuActivities({ ...shared, trainer, startCheckpoint: unused });
   const gate = { reached: Promise.withResolvers<void>(), opened: Promise.resolve() };
   const recorder = new Recorder({

@@ -1,7 +1,7 @@
 /** Steering as every face does it: `apps/control`, a real Temporal server, a real record. Only the work itself is played. */
 import { ApplicationFailure } from "@temporalio/common";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createRecordActivities } from "../../activities/index.ts";
+import { createRecordActivities, createWatchActivities } from "../../activities/index.ts";
 import {
   amendExperiment,
   pauseExperiment,
@@ -58,19 +58,18 @@ class Played {
 
   constructor(name: string, update: () => void = () => {}) {
     this.name = name;
-    const real = createRecordActivities({
-      db,
-      disk: null,
+    const shared = { db, disk: null };
+    // Of none of the other services do the activities used here know.
+    const real = createRecordActivities({ ...shared, ...({} as { artifacts: never; policy: never }) });
+    const { amend, findIteration, hold, noteRequest, recordExperiment, recordIteration, release } = real;
+    const watching = createWatchActivities({
+      ...shared,
       startedActivities: (experiment) => startedActivities(bench.client, experiment),
-      // Of none of these do the activities used here know.
-      ...({} as { artifacts: never; policy: never }),
     });
-    const { amend, awaitDrained, findIteration, hold, noteRequest } = real;
-    const { recordExperiment, recordIteration, release, watch } = real;
     bench.use(
       new Recorder({
-        ...{ amend, awaitDrained, findIteration, hold, noteRequest },
-        ...{ recordExperiment, recordIteration, release, watch },
+        ...{ amend, findIteration, hold, noteRequest, recordExperiment, recordIteration, release },
+        ...watching,
         update: async ({ scope, parent, update: number }) => {
           const at = `${scope.iteration}.${number}`;
           this.#of(this.#reached, at).resolve();
@@ -193,7 +192,8 @@ describe("a running experiment", () => {
       message: expect.stringMatching(/^seed is fixed while an experiment runs; amendable are iterations, /),
     });
     await expect(amend(name, "a1", "filter.band.low", 0.995)).rejects.toMatchObject({
-      name: "SettingsError",
+      kind: "refused",
+      message: "filter.band.low: expected at most filter.band.high (0.99), found 0.995 in iteration 2",
     });
     await pause(name, "p1");
     expect(await resume(name, "r2")).toMatchObject({ hold: null });
