@@ -1,7 +1,7 @@
 /**
- * Steering as it is on record. The hold of an experiment: while it stands, no activity of the experiment begins and those that can stop do.
- * Whoever sees a reason sets it; a resume removes it and begins a new epoch, in which budgets and watchdogs start from nothing. What was
- * asked for stays too, so that a run that takes the experiment up again knows it.
+ * Steering as it is on record. The hold of an experiment: while it stands, none of its activities in sandboxes and on GPUs begins, nor the assembly of
+ * a batch, and those that can stop do. Whoever sees a reason sets it; a resume removes it and begins a new epoch, in which budgets and watchdogs
+ * start from nothing. What was asked for stays too, so that a run that takes the experiment up again knows it.
  */
 import { sql } from "kysely";
 import { type Amendment, type Hold, REMEMBERED } from "../../core/steering.ts";
