@@ -9,9 +9,12 @@ import { sha256Of } from "./artifacts.ts";
 import { differingPaths, hashJson } from "./canonical.ts";
 import { getExperiment } from "./experiments.ts";
 import type { Column, Executor, TableName } from "./rows.ts";
+import { ENDS } from "./timeline.ts";
 
 /** Per table its key, and the columns that differ between equal runs: clocks, durations, origins. */
 const TABLES = {
+  experiments: table("experiments", ["name"], ["updated_at", "code_version", "hold", "epoch"]),
+  events: table("events", ["key"]),
   iterations: table("iterations", ["experiment", "iteration", "try"], ["updated_at", "code_version"]),
   task_sets: table("task_sets", ["hash"]),
   tasks: table("tasks", ["id"]),
@@ -71,8 +74,11 @@ export async function comparedRecord(db: Executor, experiment: string): Promise<
 }
 
 async function selectRows(tx: Executor, experiment: string): Promise<Record<ComparedTable, AnyRow[]>> {
-  const own = <T extends "iterations" | "evaluations" | "batches" | "updates" | "groups">(name: T) =>
-    selectWhere(tx, name, "experiment", [experiment]);
+  const own = <T extends "events" | "iterations" | "evaluations" | "batches" | "updates" | "groups">(
+    name: T,
+  ) => selectWhere(tx, name, "experiment", [experiment]);
+  const experiments = await selectWhere(tx, "experiments", "name", [experiment]);
+  const events = (await own("events")).filter(isPhase);
   const iterations = await own("iterations");
   const evaluations = await own("evaluations");
   const batches = await own("batches");
@@ -116,9 +122,28 @@ async function selectRows(tx: Executor, experiment: string): Promise<Record<Comp
     ]),
   ]);
   return {
-    ...{ iterations, task_sets: taskSets, tasks, statements, validations, probes, groups, rollouts },
+    ...{
+      experiments,
+      events,
+      iterations,
+      task_sets: taskSets,
+      tasks,
+      statements,
+      validations,
+      probes,
+      groups,
+      rollouts,
+    },
     ...{ batches, updates, policies, evaluations },
   };
+}
+
+/**
+ * Holds, resumes and ends of a run tell who interrupted it and how often; that it is done stands in its status, which is written before
+ * the event and so may be read without it.
+ */
+function isPhase({ kind, detail }: AnyRow): boolean {
+  return kind === "phase" && !ENDS.has((detail as { readonly phase: string }).phase);
 }
 
 const tasksOf = (set: AnyRow) => (set.tasks as readonly string[]).map((id) => ({ task_id: id }));
@@ -144,6 +169,17 @@ function withoutPace(gates: unknown): unknown {
   return found.map((gate) => (gate.gate === "ends" ? { ...gate, evidence: null } : gate));
 }
 
+/** The id of a request to amend is its asker's choice. */
+function withoutRequest(amendments: unknown): unknown {
+  return (amendments as readonly object[]).map((amendment) => ({ ...amendment, request: null }));
+}
+
+/** What stands for a value that carries more than what is compared. */
+const STRIPPED: Readonly<Record<string, (value: unknown) => unknown>> = {
+  gates: withoutPace,
+  amendments: withoutRequest,
+};
+
 function compared(name: ComparedTable, rows: readonly AnyRow[]): ComparedRows {
   const { key, leftOut } = TABLES[name];
   const keyed = rows.map((row): [string, Record<string, string>] => [
@@ -151,7 +187,7 @@ function compared(name: ComparedTable, rows: readonly AnyRow[]): ComparedRows {
     Object.fromEntries(
       Object.entries(row)
         .filter(([column]) => !leftOut.includes(column))
-        .map(([column, value]) => [column, canonicalJson(column === "gates" ? withoutPace(value) : value)]),
+        .map(([column, value]) => [column, canonicalJson(STRIPPED[column]?.(value) ?? value)]),
     ),
   ]);
   return new Map(keyed.sort(([a], [b]) => (a < b ? -1 : 1)));

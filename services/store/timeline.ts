@@ -13,7 +13,7 @@ export interface PhaseTime {
 }
 
 /** Statuses an experiment ends in; as phases they take no time. */
-const ENDS: ReadonlySet<string> = new Set(["done", "failed", "stopped"]);
+export const ENDS: ReadonlySet<string> = new Set(["done", "failed", "stopped"]);
 
 /** What an iteration does once its policy is chosen. */
 const AFTER_FINISH = "evaluate";

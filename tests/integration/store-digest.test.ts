@@ -18,6 +18,8 @@ import {
   createLocalArtifacts,
   type Db,
   openDatabase,
+  recordAmendments,
+  recordEvent,
   recordProbe,
   recordStatement,
   recordTask,
@@ -31,6 +33,8 @@ const NEVER_COMPARED = [
   "created_at",
   "updated_at",
   "code_version",
+  "hold",
+  "epoch",
   "model_seconds",
   "tool_seconds",
   "reused_from",
@@ -102,6 +106,8 @@ function keyOf(table: ComparedTable): string {
 }
 
 const KEY_COLUMNS: Readonly<Record<ComparedTable, readonly string[]>> = {
+  experiments: ["name"],
+  events: ["key"],
   iterations: ["experiment", "iteration", "try"],
   task_sets: ["hash"],
   tasks: ["id"],
@@ -135,6 +141,8 @@ describe("the digest", () => {
 
   it.each(COMPARED_TABLES)("changes with every compared column of %s, and with no other", async (table) => {
     for (const column of await columnsOf(table)) {
+      // Under another name it is another experiment.
+      if (table === "experiments" && column.name === "name") continue;
       const now = await after((tx) => changeRow(tx, table, column));
       const differs = digestOf(now).sha256 !== digestOf(before).sha256;
       expect([column.name, differs]).toEqual([column.name, !NEVER_COMPARED.includes(column.name)]);
@@ -164,6 +172,32 @@ describe("the digest", () => {
     const slow = digestOf(await after(gates(true, "0.31 CPU seconds")));
     expect(digestOf(await after(gates(true, "0.02 CPU seconds")))).toEqual(slow);
     expect(digestOf(await after(gates(false, "0.31 CPU seconds")))).not.toEqual(slow);
+  });
+
+  it("sees an amendment, but not under which request it was asked for", async () => {
+    const amended = (request: string, value: number) => (tx: Db) =>
+      recordAmendments(tx, "demo", [{ request, path: "climb.updates", value, old: 3, fromIteration: 2 }]);
+    const first = await after(amended("mine", 4));
+    expect(recordDifferences(before, first, 5)).toMatchObject([{ table: "experiments", key: "demo" }]);
+    expect(digestOf(await after(amended("yours", 4)))).toEqual(digestOf(first));
+    const [difference] = recordDifferences(first, await after(amended("mine", 5)), 5);
+    expect(difference).toMatchObject({ table: "experiments", key: "demo", column: "amendments" });
+    expect([difference!.left, difference!.right]).toEqual([
+      expect.stringContaining('"value":4'),
+      expect.stringContaining('"value":5'),
+    ]);
+  });
+
+  it("sees which phases were entered, but neither holds nor ends", async () => {
+    const event = (kind: string, phase: string) => (tx: Db) =>
+      recordEvent(tx, {
+        ...{ key: `demo/${phase}`, experiment: "demo", kind, detail: { iteration: 0, phase } },
+      });
+    expect(recordDifferences(before, await after(event("phase", "task sets")), 5)).toEqual([
+      { table: "events", key: "demo/task sets", column: null, left: null, right: "present" },
+    ]);
+    for (const unseen of [event("phase", "stopped"), event("phase", "failed"), event("hold", "climb")])
+      expect(digestOf(await after(unseen))).toEqual(digestOf(before));
   });
 
   it("does not see attempts, nor another experiment", async () => {
