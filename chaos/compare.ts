@@ -3,12 +3,14 @@ import { formatSeconds, formatTable } from "../apps/cli/output.ts";
 import type { ProcessName } from "../infra/stack/index.ts";
 import type { Accounting } from "../services/store/accounting.ts";
 import {
+  type ComparedRecord,
   digestOf,
   type RecordDigest,
   type RowDifference,
   recordDifferences,
 } from "../services/store/digest.ts";
 import type { Killed } from "./kill.ts";
+import { unusualNames } from "./leaks.ts";
 import { type Outage, TARGETS } from "./plan.ts";
 import type { PolicyFile, RunReport } from "./run.ts";
 
@@ -34,6 +36,7 @@ interface RunFigures {
   readonly leaked: {
     readonly sandboxes: readonly string[];
     readonly processes: readonly string[];
+    /** Everything that is there, usual or not. */
     readonly temporary: readonly string[];
     readonly connections: number;
   };
@@ -60,8 +63,11 @@ export function compare(
   disturbed: RunReport,
   events: Events,
 ): ChaosReport {
-  const left = figures(undisturbed, 0);
-  const right = figures(disturbed, undisturbed.live.connections);
+  const left = figures(undisturbed, { slots: 0, connections: 0 });
+  const right = figures(disturbed, {
+    slots: unrecordedSlots(undisturbed.record, disturbed.record),
+    connections: undisturbed.live.connections,
+  });
   const differences = recordDifferences(undisturbed.record, disturbed.record, SHOWN_DIFFERENCES);
   const count = (name: ProcessName) => events.killed.filter(({ process }) => process === name).length;
   const problems = [
@@ -89,15 +95,26 @@ export function compare(
   };
 }
 
-/** Pools keep idle connections for a while; `usual` of them are no leak. */
-function figures(run: RunReport, usual: number): RunFigures {
+/** A group is on record once all of its slots are done; those of one that never came to be have no rollout either. */
+function unrecordedSlots(expected: ComparedRecord, found: ComparedRecord): number {
+  return [...expected.groups]
+    .filter(([key]) => !found.groups.has(key))
+    .reduce((sum, [, group]) => sum + Number(group.size), 0);
+}
+
+/** `missing`: slots of groups that are not on record. Pools keep idle connections for a while; as many as are usual are no leak. */
+function figures(
+  run: RunReport,
+  { slots: missing, connections: usual }: { readonly slots: number; readonly connections: number },
+): RunFigures {
+  const { slots, lost } = run.accounting;
   return {
     problem: run.problem,
     wallSeconds: run.wallSeconds,
     digest: digestOf(run.record),
     finalPolicy: run.finalPolicy,
     policies: run.policies,
-    rollouts: run.accounting,
+    rollouts: { ...run.accounting, slots: slots + missing, lost: lost + missing },
     restarts: run.restarts,
     leaked: {
       sandboxes: [...new Set([...run.live.sandboxes, ...run.last.sandboxes])],
@@ -121,9 +138,10 @@ function runProblems(name: string, run: RunFigures): string[] {
 
 /** Of these a few are usual: what the undisturbed run leaves as well is no leak. */
 function leftProblems(undisturbed: RunFigures, disturbed: RunFigures): string[] {
-  const more = disturbed.leaked.temporary.length - undisturbed.leaked.temporary.length;
   return [
-    ...(more > 0 ? [`disturbed: temporary files left: ${disturbed.leaked.temporary.join(", ")}`] : []),
+    ...unusualNames(undisturbed.leaked.temporary, disturbed.leaked.temporary).map(
+      (name) => `disturbed: temporary file left: ${name}`,
+    ),
     ...(disturbed.leaked.connections > 0
       ? [`disturbed: ${disturbed.leaked.connections} database connections left`]
       : []),

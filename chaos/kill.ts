@@ -13,7 +13,7 @@ export interface Killed {
   readonly pid: number;
   /** Processes that were below it. */
   readonly below: number;
-  /** Command lines of those that still ran after the grace. */
+  /** Pids and command lines of those that still ran after the grace. */
   readonly survivors: readonly string[];
 }
 
@@ -26,19 +26,24 @@ export function serving(folder: string, name: ProcessName): ProcessIdentity | nu
 }
 
 /** Throws when the process is not there any more. */
-export async function killProcess(name: ProcessName, identity: ProcessIdentity): Promise<Killed> {
+export async function killProcess(
+  name: ProcessName,
+  identity: ProcessIdentity,
+  graceSeconds = GRACE_SECONDS,
+): Promise<Killed> {
+  // By pid and start time alone: Postgres' backends rewrite their command lines, and what was just forked executes something else.
   const below = descendants(identity.pid)
     .filter((pid) => pid !== identity.pid)
-    .flatMap((pid) => identify(pid, commandLine(pid)) ?? []);
+    .flatMap((pid) => identify(pid, "") ?? []);
   process.kill(identity.pid, "SIGKILL");
   const left = () => [identity, ...below].filter(isAlive);
-  const deadline = Date.now() + GRACE_SECONDS * 1000;
+  const deadline = Date.now() + graceSeconds * 1000;
   while (left().length > 0 && Date.now() < deadline) await sleep(20);
   return {
     process: name,
     pid: identity.pid,
     below: below.length,
-    survivors: left().map((each) => `${each.pid} ${each.command}`),
+    survivors: left().map(({ pid }) => `${pid} ${commandLine(pid)}`),
   };
 }
 

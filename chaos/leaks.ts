@@ -84,15 +84,16 @@ async function connections(db: Db): Promise<number> {
   return found.rows[0]!.count;
 }
 
+/** Of a stack that serves, as it is at this moment. */
+export function abandoned(folder: string): Pick<LiveLeaks, "sandboxes" | "processes"> {
+  return { sandboxes: idleSandboxes(folder), processes: strays(folder) };
+}
+
 /** Looks until nothing is left or the settle time is over; the last look counts. */
-export async function liveLeaks(folder: string, db: Db): Promise<LiveLeaks> {
-  const deadline = Date.now() + SETTLE_SECONDS * 1000;
+export async function liveLeaks(folder: string, db: Db, settleSeconds = SETTLE_SECONDS): Promise<LiveLeaks> {
+  const deadline = Date.now() + settleSeconds * 1000;
   for (;;) {
-    const leaks = {
-      sandboxes: idleSandboxes(folder),
-      processes: strays(folder),
-      connections: await connections(db),
-    };
+    const leaks = { ...abandoned(folder), connections: await connections(db) };
     const clean = leaks.sandboxes.length + leaks.processes.length + leaks.connections === 0;
     if (clean || Date.now() > deadline) return leaks;
     await sleep(500);
@@ -108,4 +109,23 @@ export function lastLeaks(folder: string, temporary: string): LastLeaks {
       ...list(join(folder, "artifacts", "incoming")).map((name) => `artifacts/incoming/${name}`),
     ],
   };
+}
+
+/** A name without what is drawn anew each time: pids and counters, UUIDs and other long hexadecimal numbers, what `mkdtemp` appends. */
+function patternOf(name: string): string {
+  return name
+    .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,}/gi, "*")
+    .replace(/(?<=[-_.])[A-Za-z0-9]{6}$/, "*")
+    .replace(/\d+/g, "*");
+}
+
+/** Of `found`, the names whose pattern `usual` does not have, or has less often. */
+export function unusualNames(usual: readonly string[], found: readonly string[]): string[] {
+  const left = new Map<string, number>();
+  for (const pattern of usual.map(patternOf)) left.set(pattern, (left.get(pattern) ?? 0) + 1);
+  return found.filter((name) => {
+    const more = left.get(patternOf(name)) ?? 0;
+    left.set(patternOf(name), more - 1);
+    return more <= 0;
+  });
 }
