@@ -160,7 +160,7 @@ describe("runExperiment", () => {
     const recorder = new Recorder({
       // Like an activity that heartbeats: cancelled with its workflow.
       validate: async ({ candidate, recordScope }) => {
-        if (!recordScope.startsWith("set/") && candidate.index >= 4) {
+        if (!recordScope.startsWith("set/") && candidate.index >= 2) {
           reached.resolve();
           await Promise.race([gate.promise, Context.current().cancelled]);
         }
