@@ -12,18 +12,14 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from "@temporalio/client";
 import { ApplicationFailure, WorkflowNotFoundError } from "@temporalio/common";
-import { type ExperimentSettings, settingsAt } from "../../core/experiment.ts";
 import { experimentId } from "../../core/ids.ts";
-import { applyOverrides } from "../../core/schemas/index.ts";
-import {
-  type Amendment,
-  type AmendRequest,
-  amended,
-  amendmentProblem,
-  type ExperimentSteering,
-  type Hold,
-  type PauseRequest,
-  type Request,
+import type {
+  Amendment,
+  AmendRequest,
+  ExperimentSteering,
+  Hold,
+  PauseRequest,
+  Request,
 } from "../../core/steering.ts";
 import {
   type Db,
@@ -119,27 +115,12 @@ export function skipPhase(
   return update(session, name, skipUpdate, request);
 }
 
-/**
- * Changes one amendable setting (docs/steering.md says from when on). Throws as `resumeExperiment` does, and SettingsError when the settings as a
- * whole would not be valid.
- */
-export async function amendExperiment(
+/** Changes one amendable setting (docs/steering.md says from when on), if all settings fit with it. Throws as `resumeExperiment` does. */
+export function amendExperiment(
   session: SteeringContext,
   name: string,
   request: AmendRequest,
 ): Promise<ExperimentSteering> {
-  const experiment = await getExperiment(session.db, name);
-  const { path, value } = request;
-  const problem = amendmentProblem(path, value);
-  if (problem !== null) throw new SteeringError("refused", problem);
-  const settings = experiment.settings as ExperimentSettings;
-  const amendments = experiment.amendments as readonly Amendment[];
-  // In every iteration to come, with the overrides of the file that hold there.
-  for (const base of [
-    settings,
-    ...settings.overrides.map((from) => settingsAt(settings, from.fromIteration)),
-  ])
-    applyOverrides(amended(base, amendments, Number.POSITIVE_INFINITY), [`${path}=${value}`]);
   return update(session, name, amendUpdate, request);
 }
 
@@ -217,7 +198,7 @@ async function stillRuns(session: SteeringContext, name: string): Promise<boolea
 }
 
 async function endedState(db: Db, experiment: ExperimentRow): Promise<ExperimentSteering> {
-  const { iterations, policy } = await showExperiment(db, experiment.name);
+  const { iterations, policy, error } = await showExperiment(db, experiment.name);
   const last = iterations.at(-1);
   return {
     status: "ended",
@@ -227,5 +208,6 @@ async function endedState(db: Db, experiment: ExperimentRow): Promise<Experiment
     try: last?.try ?? 1,
     policy: policy?.id ?? null,
     amendments: experiment.amendments as readonly Amendment[],
+    error,
   };
 }

@@ -47,7 +47,10 @@ const recorder = new Recorder({
     const iteration = iterationOf(recordScope);
     await validations.enter(iteration, candidate.key, iteration === 2);
     validations.leave(iteration, candidate.key);
-    return { taskId: `${recordScope}:${candidate.key}`, rejectedBy: null };
+    // One candidate that is none: a pool then needs more of them than it has tasks.
+    return iteration > 1 && candidate.index === 0
+      ? { taskId: null, rejectedBy: "stability" }
+      : { taskId: `${recordScope}:${candidate.key}`, rejectedBy: null };
   },
   rollout: async ({ group, member }) => {
     const { iteration } = group.scope;
@@ -86,12 +89,7 @@ const AMENDED: Readonly<
   >
 > = {
   "synthesis.poolTasks": { during: 1, value: 3, before: 2, seen: (i) => poolOf(i)?.admitted },
-  "synthesis.maxCandidates": {
-    during: 2,
-    value: 1,
-    before: 3,
-    seen: (i) => poolOf(i)?.candidates,
-  },
+  "synthesis.maxCandidates": { during: 2, value: 3, before: 4, seen: (i) => poolOf(i)?.candidates },
   "filter.band.low": { during: 1, value: 0.2, before: 0.1, seen: (i) => filterOf(i)?.band.low },
   "filter.band.high": { during: 1, value: 0.8, before: 0.9, seen: (i) => filterOf(i)?.band.high },
   "filter.maxRefinements": { during: 1, value: 2, before: 1, seen: (i) => filterOf(i)?.maxRefinements },

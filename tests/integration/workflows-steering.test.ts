@@ -126,6 +126,45 @@ describe("runExperiment", () => {
     expect(recorder.inputs("amend")).toHaveLength(1);
   });
 
+  it("refuses an amendment with which the settings of a coming iteration would not fit, and names the field", async () => {
+    const gate = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    const recorder = new Recorder({
+      update: async ({ scope, parent, update }) => {
+        reached.resolve();
+        if (scope.iteration === 1) await gate.promise;
+        return policyOf(`${parent.id}+${update}`, parent.id, parent.step + 1);
+      },
+    });
+    const band = "overrides=[{fromIteration: 2, filter: {band: {low: 0.2, high: 0.9}}}]";
+    const handle = await started("unfitting", recorder, "iterations=2", band);
+    await reached.promise;
+    const current = bench.client.workflow.getHandle("exp/unfitting");
+    const amend = (request: string, path: string, value: number) =>
+      current.executeUpdate(amendUpdate, { args: [{ request, path, value }] });
+    const refusals = [
+      ["filter.band.low", 1, "filter.band.low: expected at most filter.band.high (0.9), found 1"],
+      ["filter.band.low", 0.95, "filter.band.low: expected at most filter.band.high (0.9), found 0.95"],
+      [
+        "synthesis.maxCandidates",
+        1,
+        "synthesis.maxCandidates: expected at least synthesis.poolTasks (2), found 1",
+      ],
+    ] as const;
+    for (const [path, value, message] of refusals)
+      await expect(amend(`${path}=${value}`, path, value)).rejects.toMatchObject({
+        cause: { message: `${message} in iteration 2` },
+      });
+    const [amendment] = (await amend("a1", "filter.band.low", 0.05)).amendments;
+    expect(amendment).toMatchObject({ value: 0.05, old: 0.2, fromIteration: 2 });
+    gate.resolve();
+    await handle.result();
+    expect(recorder.inputs("amend")).toHaveLength(1);
+    const bands = recorder.inputs("filter").map(({ group, filter }) => [group.scope.iteration, filter.band]);
+    expect(bands).toContainEqual([1, { low: 0.01, high: 0.99 }]);
+    expect(bands.filter(([iteration]) => iteration === 2)).toContainEqual([2, { low: 0.05, high: 0.9 }]);
+  });
+
   it("stops in the climb: the update in hand is kept, the best checkpoint selected, nothing evaluated", async () => {
     const gate = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
