@@ -2,35 +2,26 @@
 
 export { checkEnvironments, checkPolicy, codeVersion } from "./checks.ts";
 export { PageError, type PageErrorKind } from "./cursors.ts";
-export { diffTries, type Part, type TryDiff } from "./diff.ts";
+export { diffTries, type Part } from "./diff.ts";
 export {
-  type EvaluationChoices,
   type EvaluationId,
   type EvaluationState,
   evaluationState,
   SAMPLES_LIMIT,
   startEvaluation,
 } from "./evaluate.ts";
-export {
-  isRunning,
-  type LoadedExperiment,
-  loadExperiment,
-  outcome,
-  type StartResult,
-  startExperiment,
-} from "./experiments.ts";
+export { isRunning, loadExperiment, outcome, startExperiment } from "./experiments.ts";
 export {
   COUNT_LIMIT,
   FILTER_WORD,
   FILTERS,
   type Filter,
   type FilterValues,
-  PAGE_DEFAULT,
   PAGE_LIMIT,
   readCount,
   readFilter,
 } from "./filters.ts";
-export { collect, type GcRequest } from "./gc.ts";
+export { collect } from "./gc.ts";
 export {
   evaluationsPage,
   eventId,
@@ -52,14 +43,13 @@ export {
   showRollout,
   showTask,
 } from "./records.ts";
-export { type ReplayRequest, replayCounts, type StartedReplay, startReplay } from "./replay.ts";
+export { replayCounts, startReplay } from "./replay.ts";
 export {
   type PlannedPieces,
   planReplay,
   ReplayError,
   type ReplayErrorKind,
   type ReplayOptions,
-  type ReplayPlan,
 } from "./replay-plan.ts";
 export {
   createSchedule,

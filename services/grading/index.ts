@@ -1,5 +1,5 @@
 /** Public surface of the grading service. */
-export { createGrading, type GradingOptions } from "./grade.ts";
+export { createGrading } from "./grade.ts";
 export { limitsOf, TEST_LIMITS } from "./limits.ts";
 export { mergeReports, parseTap } from "./parsers/tap.ts";
 export * from "./types.ts";

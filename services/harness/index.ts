@@ -5,11 +5,11 @@ import type { Arguments } from "./tools/python.ts";
 
 export { createCommandCache } from "./command-cache.ts";
 export { runRollout } from "./loop.ts";
-export { HARNESS_VERSION, SYSTEM_PROMPT } from "./prompt.ts";
+export { HARNESS_VERSION } from "./prompt.ts";
 export { isWhereLeft, replayCalls } from "./restore.ts";
 export { segmentsOf } from "./segments.ts";
 export { parseArguments, TOOL_DEFINITIONS } from "./tools/index.ts";
-export type { CommandCache, Ledger, LedgerTurn, RolloutOutcome, RolloutRequest, TurnState } from "./types.ts";
+export type { CommandCache, LedgerTurn, RolloutRequest } from "./types.ts";
 
 /** One tool call outside of a rollout. Text for the model; throws only when the sandbox itself failed. */
 export function runTool(sandbox: Sandbox, name: string, args: Arguments): Promise<string> {
