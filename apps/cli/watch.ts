@@ -19,8 +19,10 @@ const POLL_MS = 1000;
 /** Plain output, as in a log file: a line per this many polls at most, and at each change of phase. */
 const PLAIN_EVERY = 15;
 
-/** Every so many polls Temporal is asked too: a workflow that was terminated there records nothing. */
+/** Every so many polls Temporal is asked too: a workflow that was terminated there, or never started, records nothing. */
 const DESCRIBE_EVERY = 5;
+/** Looks in a row that must find nothing at work: somebody else may be between the record and the start. */
+const IDLE_LOOKS = 2;
 /** How long a stack may be away, restarting or killed, before following it is given up. */
 const PATIENCE_MS = 120_000;
 
@@ -37,6 +39,7 @@ export async function follow(session: Session, name: string, json: boolean): Pro
   });
   let shown = "";
   let evaluated = 0;
+  let idle = 0;
   let lastSeen = Date.now();
   for (let poll = 0; ; poll++) {
     try {
@@ -54,9 +57,8 @@ export async function follow(session: Session, name: string, json: boolean): Pro
         if (!view.live && (phase !== shown || poll % PLAIN_EVERY === 0)) view.note(line);
         shown = phase;
       }
-      const over =
-        found?.progress.status !== "running" ||
-        (poll % DESCRIBE_EVERY === 0 && !(await isRunning(session, name)));
+      if (idle > 0 || poll % DESCRIBE_EVERY === 0) idle = (await isRunning(session, name)) ? 0 : idle + 1;
+      const over = found?.progress.status !== "running" || idle === IDLE_LOOKS;
       lastSeen = Date.now();
       if (over) break;
     } catch (error) {

@@ -1,17 +1,24 @@
 /** Starting, joining and awaiting experiments: the one way every face does it. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowFailedError } from "@temporalio/client";
+import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowFailedError,
+  WorkflowNotFoundError,
+} from "@temporalio/client";
 import { ApplicationFailure } from "@temporalio/common";
 import { describeExperiment } from "../../core/descriptions.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { experimentId } from "../../core/ids.ts";
 import { applyOverrides, parseExperimentFile, SettingsError } from "../../core/schemas/index.ts";
+import type { ExperimentStatus } from "../../core/statuses.ts";
 import { packageRoot } from "../../infra/stack/paths.ts";
 import {
   createExperiment,
   type Db,
   getExperiment,
+  setResult,
   setStatus,
   steeringOnRecord,
 } from "../../services/store/index.ts";
@@ -72,8 +79,8 @@ export async function startExperiment(
   });
   if (joined && experiment.status === "done") return "finished";
   // Whoever follows it must not take the end of an earlier run for the end of this one.
-  if (joined) await setStatus(context.db, name, "running");
   try {
+    if (joined) await setStatus(context.db, name, "running");
     await context.client.workflow.start<typeof runExperiment>("runExperiment", {
       workflowId: experimentId(name),
       taskQueue: QUEUES.orchestrate,
@@ -85,14 +92,26 @@ export async function startExperiment(
     });
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return "joined";
+    // Nothing runs it, as far as can be told; one that does run all the same says so itself as it begins.
+    const restored = joined
+      ? setStatus(context.db, name, experiment.status as ExperimentStatus)
+      : setResult(context.db, name, "failed", { error: `it could not be started: ${firstLine(error)}` });
+    await restored.catch(() => {});
     throw error;
   }
   return joined ? "resumed" : "started";
 }
 
-/** Whether Temporal still runs an experiment. */
-export function isRunning(context: { readonly client: Client }, name: string): Promise<boolean> {
-  return workflowRuns(context, experimentId(name));
+function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split("\n")[0]!;
+}
+
+/** Whether Temporal runs an experiment. */
+export async function isRunning(context: { readonly client: Client }, name: string): Promise<boolean> {
+  return workflowRuns(context, experimentId(name)).catch((error: unknown) => {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  });
 }
 
 /** Throws Temporal's WorkflowNotFoundError for a workflow it does not know. */
@@ -111,15 +130,28 @@ export interface Failure {
   readonly badInput: boolean;
 }
 
-/** Resolves with null when the experiment is done, else with why it is not. */
+/** Of an experiment whose starter died between its record and its workflow. */
+const NEVER_RAN: Failure = {
+  reason:
+    "it is recorded as running, but its start was cut short and nothing runs it: start it again as before (tadpole run, or tadpole replay)",
+  badInput: false,
+};
+
+/** Resolves with null when the experiment is done, else with why it is not. Throws StoreError `missing`. */
 export async function outcome(
   context: { readonly db: Db; readonly client: Client },
   name: string,
 ): Promise<Failure | null> {
   try {
     await context.client.workflow.getHandle(experimentId(name)).result();
-    return null;
+    // What that run came to is on record before it ends; so this is of a later one.
+    return (await getExperiment(context.db, name)).status === "running" ? NEVER_RAN : null;
   } catch (error) {
+    if (
+      error instanceof WorkflowNotFoundError &&
+      (await getExperiment(context.db, name)).status === "running"
+    )
+      return NEVER_RAN;
     if (!(error instanceof WorkflowFailedError)) throw error;
     const { result } = await getExperiment(context.db, name);
     const recorded = (result as { error?: string } | null)?.error;

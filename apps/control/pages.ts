@@ -1,9 +1,11 @@
 /** Lists of the record page by page. */
+import type { Client } from "@temporalio/client";
 import { type Db, getExperiment } from "../../services/store/index.ts";
 import {
   type EvaluationFilters,
   type EventItem,
   type ExperimentFilters,
+  type ExperimentItem,
   type IterationFilters,
   type Page,
   type PageQuery,
@@ -19,6 +21,7 @@ import {
   type TaskFilters,
 } from "../../services/store/pages.ts";
 import { decodeCursor, encodeCursor, PageError } from "./cursors.ts";
+import { isRunning } from "./experiments.ts";
 import { PAGE_DEFAULT, PAGE_LIMIT } from "./filters.ts";
 
 export interface ListRequest<Filters> {
@@ -52,8 +55,35 @@ interface Context {
   readonly db: Db;
 }
 
-export const experimentsPage = ({ db }: Context, request: ListRequest<ExperimentFilters>) =>
-  list("experiments", request, (query) => pageExperiments(db, query));
+/** A list is no place to wait for a server that is away. */
+const ASK_MS = 2000;
+
+export interface ListedExperiment extends ExperimentItem {
+  /**
+   * Whether the record says `running` although nothing runs it: its start was cut short, or it was ended in Temporal. Null where Temporal
+   * does not answer.
+   */
+  readonly unattended: boolean | null;
+}
+
+export async function experimentsPage(
+  { db, client }: Context & { readonly client: Client },
+  request: ListRequest<ExperimentFilters>,
+): Promise<ListPage<ListedExperiment>> {
+  const { items, next } = await list("experiments", request, (query) => pageExperiments(db, query));
+  const unattended = async ({ name, status }: ExperimentItem): Promise<boolean | null> => {
+    if (status !== "running") return false;
+    try {
+      if (await isRunning({ client }, name)) return false;
+    } catch {
+      return null;
+    }
+    // Its end may have come since the page was read.
+    return (await getExperiment(db, name)).status === "running";
+  };
+  const told = await client.withDeadline(Date.now() + ASK_MS, () => Promise.all(items.map(unattended)));
+  return { items: items.map((item, index) => ({ ...item, unattended: told[index]! })), next };
+}
 export const tasksPage = ({ db }: Context, request: ListRequest<TaskFilters>) =>
   list("tasks", request, (query) => pageTasks(db, query));
 export const rolloutsPage = ({ db }: Context, request: ListRequest<RolloutFilters>) =>

@@ -1,5 +1,5 @@
 /** Replay, before anything is recorded: what a further try of an iteration would re-use and make anew (docs/replay.md). */
-import { type Client, WorkflowNotFoundError } from "@temporalio/client";
+import type { Client } from "@temporalio/client";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { isReplayable, PHASE_OF, PIECES, type Piece, REPLAYABLE, remade } from "../../core/replay.ts";
 import type { ReplayPhase } from "../../core/reuse.ts";
@@ -91,7 +91,7 @@ export async function prepareReplay(
   const { db, artifacts } = context;
   await getExperiment(db, name);
   const base = await baseTry(db, name, iteration);
-  if (await runs(context, name)) throw stillRunning(name);
+  if (await isRunning(context, name)) throw stillRunning(name);
   const { settings, overrides } = overridden((base.pinned as RunIterationInput).settings, assignments);
   const extents = remade(Object.keys(overrides), from);
   const finished = new Map(
@@ -145,15 +145,8 @@ export function stillRunning(name: string, cause?: unknown): ReplayError {
   );
 }
 
-async function runs(context: ReplayContext, name: string): Promise<boolean> {
-  return isRunning(context, name).catch((error) => {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  });
-}
-
 /** Throws SettingsError for a value that cannot be, and for a setting that an iteration does not read. */
-export function overridden(
+function overridden(
   settings: ExperimentSettings,
   assignments: readonly string[],
 ): { readonly settings: ExperimentSettings; readonly overrides: Readonly<Record<string, unknown>> } {

@@ -146,15 +146,15 @@ async function begin(
 ): Promise<void> {
   const { settings, status } = await getExperiment(db, name);
   const { from } = options as ReplayOptions;
-  await setStatus(db, name, "running");
   const phase = `try ${attempt} of iteration ${iteration}`;
-  await recordEvent(db, {
-    key: `${name}/${phase}`,
-    experiment: name,
-    kind: "phase",
-    detail: { iteration: 0, phase },
-  });
   try {
+    await setStatus(db, name, "running");
+    await recordEvent(db, {
+      key: `${name}/${phase}`,
+      experiment: name,
+      kind: "phase",
+      detail: { iteration: 0, phase },
+    });
     await client.workflow.start<typeof runExperiment>("runExperiment", {
       workflowId: experimentId(name),
       taskQueue: QUEUES.orchestrate,
@@ -178,7 +178,7 @@ async function begin(
     });
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) throw stillRunning(name, error);
-    await setStatus(db, name, status as Parameters<typeof setStatus>[2]);
+    await setStatus(db, name, status as Parameters<typeof setStatus>[2]).catch(() => {});
     throw error;
   }
 }

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createGpuActivities, createRecordActivities } from "../../activities/index.ts";
 import {
   diffTries,
+  outcome,
   planReplay,
   type ReplayOptions,
   replayCounts,
@@ -24,6 +25,7 @@ import {
   listTries,
   openDatabase,
   recordPolicy,
+  setStatus,
 } from "../../services/store/index.ts";
 import { TrainerError } from "../../services/trainers/errors.ts";
 import type { Trainer } from "../../services/trainers/trainer.ts";
@@ -279,5 +281,9 @@ describe("a replay", () => {
     expect((await startReplay(context, "once", 1, lost)).scope.try).toBe(3);
     await ended("once");
     expect((await listTries(db, "once")).at(-1)).toMatchObject({ try: 3, status: "finished" });
+    // As it is where the process died between the status and the workflow: the end of the run before is not the end of this one.
+    expect(await outcome(context, "once")).toBeNull();
+    await setStatus(db, "once", "running");
+    expect(await outcome(context, "once")).toMatchObject({ reason: expect.stringContaining("cut short") });
   });
 });
