@@ -45,6 +45,8 @@ export interface ExperimentSteering {
   readonly try: number;
   readonly policy: string | null;
   readonly amendments: readonly Amendment[];
+  /** Of one that has ended: why, where that was not by being done. */
+  readonly error?: string | null;
 }
 
 interface Amendable {
