@@ -1,6 +1,6 @@
 /** What a scheduled run needs of the record and of Temporal: its experiment or evaluation, and the end of its schedule. */
 import { conditionHolds, formatCondition, parseCondition } from "../core/condition.ts";
-import { type ExperimentSettings, evaluationGrading } from "../core/experiment.ts";
+import { type ExperimentSettings, evaluationGrading, evaluationMode } from "../core/experiment.ts";
 import type { Sampling } from "../core/trajectory.ts";
 import {
   createExperiment,
@@ -76,8 +76,7 @@ async function order(db: Db, input: ScheduledEvaluation): Promise<EvaluationOrde
     ...plan,
     samples,
     sampling,
-    // The name an evaluation by hand with the same choices has: it is the same evaluation.
-    mode: `temperature-${sampling.temperature}-samples-${samples}-${grading}`,
+    mode: evaluationMode(sampling, samples, grading),
     grading: evaluationGrading(plan.settings, grading),
   };
 }

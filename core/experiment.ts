@@ -119,6 +119,11 @@ export interface ExperimentSettings {
   readonly overrides: readonly IterationOverride[];
 }
 
+/** Names an evaluation that was asked for by its choices: by hand or by a schedule, the same choices are the same evaluation. */
+export function evaluationMode(sampling: Sampling, samples: number, grading: "cold" | "warm"): string {
+  return `temperature-${sampling.temperature}-samples-${samples}-${grading}`;
+}
+
 /** How an evaluation's rollouts are graded. Cold means that nothing is re-used either. */
 export function evaluationGrading(
   settings: ExperimentSettings,

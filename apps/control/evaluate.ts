@@ -3,7 +3,7 @@ import { type Client, WorkflowFailedError } from "@temporalio/client";
 import { WorkflowNotFoundError } from "@temporalio/common";
 import type { EvaluateOutput } from "../../activities/types.ts";
 import { describeEvaluation } from "../../core/descriptions.ts";
-import { type ExperimentSettings, evaluationGrading, GREEDY } from "../../core/experiment.ts";
+import { type ExperimentSettings, evaluationGrading, evaluationMode, GREEDY } from "../../core/experiment.ts";
 import type { Sampling } from "../../core/trajectory.ts";
 import { type Db, planEvaluation, StoreError } from "../../services/store/index.ts";
 import type { EvaluationItem } from "../../services/store/pages.ts";
@@ -89,7 +89,7 @@ export async function startEvaluation(
     experiment,
     policy,
     set,
-    mode: `temperature-${sampling.temperature}-samples-${each}-${grading}`,
+    mode: evaluationMode(sampling, each, grading),
     samples: each,
     sampling,
     grading: evaluationGrading(settings, grading),

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { canonicalJson } from "../../core/canonical.ts";
-import { settingsAt } from "../../core/experiment.ts";
+import { evaluationMode, GREEDY, settingsAt } from "../../core/experiment.ts";
 import {
   applyOverrides,
   experimentJsonSchema,
@@ -30,6 +30,14 @@ function refusal(run: () => unknown): SettingsError {
   }
   throw new Error("expected a SettingsError");
 }
+
+describe("the mode of an evaluation that is asked for", () => {
+  it("is named by temperature, samples and grading", () => {
+    const sampling = { ...GREEDY, temperature: 0.6 };
+    expect(evaluationMode(sampling, 4, "cold")).toBe("temperature-0.6-samples-4-cold");
+    expect(evaluationMode(GREEDY, 1, "warm")).toBe("temperature-0-samples-1-warm");
+  });
+});
 
 describe("defaults", () => {
   it("are the paper's numbers", () => {
