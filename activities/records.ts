@@ -52,7 +52,7 @@ export async function recordIteration(services: RecordServices, input: Iteration
     status: input.status,
     start_policy: input.startPolicy,
     end_policy: input.endPolicy,
-    pool: input.pool,
+    ...(input.pool === undefined ? {} : { pool: input.pool }),
     pinned: input.pinned as object,
     ...(input.keys === undefined ? {} : { keys: [...input.keys] }),
     ...(input.lastCandidate === undefined ? {} : { last_candidate: input.lastCandidate }),
@@ -62,7 +62,12 @@ export async function recordIteration(services: RecordServices, input: Iteration
     key: `${scopeKey(input.scope)}/${input.status}`,
     experiment,
     kind: "phase",
-    detail: { iteration, try: input.scope.try, phase: input.status },
+    detail: {
+      iteration,
+      try: input.scope.try,
+      phase: input.status,
+      ...(input.error === undefined ? {} : { error: input.error }),
+    },
   });
 }
 

@@ -226,7 +226,10 @@ export interface IterationRecordInput {
   readonly status: Exclude<IterationStatus, "pending">;
   readonly startPolicy: string;
   readonly endPolicy: string | null;
-  readonly pool: {
+  /** Why it failed. */
+  readonly error?: string;
+  /** Absent: as it was recorded before. */
+  readonly pool?: {
     readonly admitted: number;
     readonly dropped: number;
     readonly refined: number;

@@ -1,9 +1,11 @@
 /** One iteration: pool → climb → select. Its input is one immutable record in which everything is pinned (docs/method.md §1). */
 import {
   ApplicationFailure,
+  CancellationScope,
   type ChildWorkflowHandle,
   executeChild,
   getExternalWorkflowHandle,
+  isCancellation,
   setCurrentDetails,
   setHandler,
   startChild,
@@ -24,7 +26,7 @@ import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts"
 import { type Checkpoint, climb } from "./climb.ts";
 import { records } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
-import { named } from "./failing.ts";
+import { named, rootCause } from "./failing.ts";
 import { fillTaskPool, type TaskPool } from "./fillTaskPool.ts";
 import { finishEarlySignal, phaseSignal } from "./messages.ts";
 
@@ -50,8 +52,25 @@ export async function runIteration(input: RunIterationInput): Promise<RunIterati
   try {
     return await iterate(input);
   } catch (error) {
+    if (!isCancellation(error)) await recordFailure(input, rootCause(error));
     throw named(error);
   }
+}
+
+/** So that no list shows it at work. Run again it goes on from what is on record, its pool included. */
+async function recordFailure(input: RunIterationInput, error: string): Promise<void> {
+  const { scope, policy } = input;
+  const failed = {
+    scope,
+    status: "failed",
+    startPolicy: policy.id,
+    endPolicy: null,
+    error,
+    pinned: input,
+  } as const;
+  await CancellationScope.nonCancellable(() => records.recordIteration(failed))
+    // What it failed by must be told, whatever becomes of its record.
+    .catch(() => undefined);
 }
 
 async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {

@@ -212,6 +212,7 @@ export const steering = json(
     try: z.int(),
     policy: z.string().nullable(),
     amendments: z.array(record),
+    error: z.string().nullable().optional().describe("Of one that has ended: why."),
   }),
   "The state of the experiment.",
 );

@@ -45,6 +45,7 @@ export function steeringLines(name: string, state: ExperimentSteering): string[]
   const policy = state.policy === null ? "" : ` · policy ${state.policy}`;
   return [
     `${name}: ${state.status} · ${where}${again}${policy}`,
+    ...(state.error == null ? [] : [`why: ${state.error}`]),
     ...(state.hold === null ? [] : [holdLine(state.hold.reason, name)]),
     ...state.amendments.map(
       ({ path, old, value, fromIteration }) =>

@@ -104,6 +104,10 @@ export async function pageExperiments(db: Executor, query: PageQuery<ExperimentF
   const rows = db
     .selectFrom("experiments as e")
     .select(["e.name", "e.seed", "e.status", "e.hold", "e.created_at", "e.updated_at"])
+    // What an earlier run ended by is no error of the one that runs now.
+    .select(
+      sql<string | null>`case when e.status <> 'running' then e.result::jsonb ->> 'error' end`.as("error"),
+    )
     .select(
       sql<number>`(select count(distinct iteration) from iterations i where i.experiment = e.name)`.as(
         "iterations",

@@ -36,7 +36,7 @@ export interface Database {
     status: string;
     start_policy: string;
     end_policy: string | null;
-    pool: Json | null;
+    pool: OptionalJson;
     pinned: Json;
     /** Of a replay: the phase from which everything is made anew, what was overridden (path -> value), and the try it repeats. */
     from_phase: Optional<string>;

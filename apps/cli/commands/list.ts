@@ -1,7 +1,11 @@
 /** `list`: the experiments on record. */
 import type { Command } from "commander";
+import { clipped } from "../../../core/descriptions.ts";
 import { FILTERS } from "../../control/filters.ts";
 import { listCommand, timeOf } from "../list-view.ts";
+
+/** Cause of an end in a table; `show` and `state` have all of it. */
+const WHY_LENGTH = 100;
 
 export function register(program: Command): void {
   listCommand(program, {
@@ -12,9 +16,17 @@ export function register(program: Command): void {
     columns: [
       { title: "name", value: ({ name }) => name },
       { title: "seed", align: "right", value: ({ seed }) => seed },
-      { title: "status", value: ({ status, hold }) => (hold === null ? status : `${status}, held`) },
+      {
+        title: "status",
+        value: ({ status, hold, unattended }) =>
+          `${status}${hold === null ? "" : ", held"}${unattended === true ? ", but nothing runs it" : ""}`,
+      },
       { title: "iterations", align: "right", value: ({ iterations }) => iterations },
       { title: "created", value: timeOf },
+      {
+        title: "why",
+        value: ({ error }) => (error === null ? null : clipped(error, WHY_LENGTH)),
+      },
     ],
     none: "No experiment: tadpole run quickstart starts one.",
     examples: ["list --json", "list --status done"],
