@@ -63,7 +63,7 @@ export async function makeCurrent(
 }
 
 /** Build id of the deployment's current version; null without one. */
-export async function currentBuild(
+async function currentBuild(
   { workflowService }: Pick<Client, "workflowService">,
   namespace: string,
 ): Promise<string | null> {

@@ -14,7 +14,7 @@ export interface Once {
 
 type Result = { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> };
 
-export function fingerprint(method: string, path: string, body: unknown): string {
+function fingerprint(method: string, path: string, body: unknown): string {
   return sha256Of(Buffer.from(`${method}\n${path}\n${canonicalJson(body ?? null)}`));
 }
 

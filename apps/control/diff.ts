@@ -108,7 +108,7 @@ function value(name: string, left: unknown, right: unknown): Part {
 }
 
 /** First key by which two maps differ, in the order of the first map, then of the second. */
-export function firstDifference(
+function firstDifference(
   left: ReadonlyMap<string, string>,
   right: ReadonlyMap<string, string>,
 ): { readonly key: string; readonly differing: number } | null {
@@ -149,7 +149,7 @@ const trajectory = (artifacts: ArtifactStore, ref: ArtifactRef): Promise<Traject
   getJson<Trajectory>(artifacts, ref);
 
 /** 0-based; null where all turns are the same. */
-export function firstDifferingTurn(a: Trajectory, b: Trajectory): number | null {
+function firstDifferingTurn(a: Trajectory, b: Trajectory): number | null {
   const turns = Math.max(a.turns.length, b.turns.length);
   for (let turn = 0; turn < turns; turn++)
     if (canonicalJson(a.turns[turn] ?? null) !== canonicalJson(b.turns[turn] ?? null)) return turn;

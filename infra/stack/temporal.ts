@@ -115,7 +115,7 @@ async function answers(address: string, seconds: number): Promise<void> {
   }
 }
 
-export function tcpProbe(host: string, port: number, milliseconds: number): Promise<void> {
+function tcpProbe(host: string, port: number, milliseconds: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port });
     socket.setTimeout(Math.max(1, milliseconds), () => socket.destroy(new Error("timed out")));

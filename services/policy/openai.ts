@@ -26,7 +26,7 @@ export interface OpenAIClientOptions {
 const DEFAULT_TIMEOUT_SECONDS = 900;
 const PROBE_TIMEOUT_SECONDS = 60;
 
-export function withV1(baseUrl: string): string {
+function withV1(baseUrl: string): string {
   const root = baseUrl.replace(/\/+$/, "");
   return root.endsWith("/v1") ? root : `${root}/v1`;
 }
@@ -42,7 +42,7 @@ function apiKey(name: string | null): string {
 const CONTEXT_MARKERS = ["context_length_exceeded", "reduce the length", "maximum context length"];
 
 /** Leaf's rule for telling an overflow from other refusals. */
-export function isContextOverflow(message: string): boolean {
+function isContextOverflow(message: string): boolean {
   const text = message.toLowerCase();
   return (
     CONTEXT_MARKERS.some((marker) => text.includes(marker)) ||

@@ -5,7 +5,7 @@ import { expiredExperiments, type Node, reachable, unnamed } from "./gc-select.t
 import type { Executor } from "./rows.ts";
 
 /** Time within which a row may follow the file it names, and a file its last reader. */
-export const GRACE_MS = 60 * 60 * 1000;
+const GRACE_MS = 60 * 60 * 1000;
 
 /** What goes on or stands beside the record, as Temporal tells. */
 export interface Surroundings {

@@ -46,7 +46,7 @@ export interface GcOptions extends FileOptions {
 }
 
 /** In the order in which they go. */
-export const GARBAGE = [
+const GARBAGE = [
   "turns",
   "late results",
   "requests",

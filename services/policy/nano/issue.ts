@@ -45,7 +45,7 @@ export function wordsOf(text: string): string[] {
   });
 }
 
-export function kindOf(text: string): Kind {
+function kindOf(text: string): Kind {
   const value = text.trim();
   if (value === "" || value === "undefined") return "undefined";
   if (value === "null") return "null";
@@ -70,7 +70,7 @@ function difference(kind: Kind, actual: string, expected: string): string {
   return actual.length > expected.length ? "longer" : "shorter";
 }
 
-export function symptomOf(actual: string, expected: string): string {
+function symptomOf(actual: string, expected: string): string {
   const [got, due] = [kindOf(actual), kindOf(expected)];
   return got === due ? `${due}:${difference(due, actual, expected)}` : `${due}>${got}`;
 }
