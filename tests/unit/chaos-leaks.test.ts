@@ -235,7 +235,7 @@ describe("a disturbance", () => {
     const plan = disturbance([], [{ process: "postgres", seconds: 0.5 }]);
     const step = (iterations: readonly object[]) =>
       plan.step(folder, state(1, { iterations }), { pieces: 1, seconds: 0 });
-    for (const early of [[], [{ status: "pool", updates: 0 }], [{ status: "climb", updates: 1 }]])
+    for (const early of [[], [{ status: "pool", updates: 2 }], [{ status: "climb", updates: 1 }]])
       await step(early);
     expect(plan.outages).toEqual([]);
     await step([{ status: "climb", updates: 2 }]);
