@@ -64,7 +64,6 @@ export {
   type ScheduleView,
   schedulesPage,
   showSchedule,
-  triggerSchedule,
 } from "./schedules.ts";
 export { type Session, withRecord, withStack } from "./session.ts";
 export {
@@ -77,3 +76,4 @@ export {
   steeringState,
   stopExperiment,
 } from "./steering.ts";
+export { type Triggered, triggerSchedule } from "./trigger.ts";

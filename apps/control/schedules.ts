@@ -41,7 +41,7 @@ export class ScheduleError extends Error {
   }
 }
 
-interface ScheduleContext {
+export interface ScheduleContext {
   readonly db: Db;
   readonly client: Client;
 }
@@ -202,7 +202,7 @@ export function schedulesPage(
 
 /** Throws ScheduleError `missing`. */
 export async function showSchedule(session: ScheduleContext, name: string): Promise<ScheduleView> {
-  return viewOf(await describe(session, name));
+  return viewOf(await describeSchedule(session, name));
 }
 
 /** Nothing fires until it is resumed; a run that goes on is not touched. Throws ScheduleError `missing`. */
@@ -219,15 +219,9 @@ export function resumeSchedule(session: ScheduleContext, name: string): Promise<
   return change(session, name, (handle) => handle.unpause("active"));
 }
 
-/** One run now, by the schedule's own overlap policy, paused or not. Throws ScheduleError `missing`. */
-export async function triggerSchedule(session: ScheduleContext, name: string): Promise<ScheduleView> {
-  const { policies } = await describe(session, name);
-  return change(session, name, (handle) => handle.trigger(policies.overlap));
-}
-
 /** Its runs and their experiments stay. Throws ScheduleError `missing`. */
 export async function deleteSchedule(session: ScheduleContext, name: string): Promise<void> {
-  await describe(session, name);
+  await describeSchedule(session, name);
   await session.client.schedule.getHandle(name).delete();
 }
 
@@ -236,12 +230,13 @@ async function change(
   name: string,
   make: (handle: ScheduleHandle) => Promise<void>,
 ): Promise<ScheduleView> {
-  await describe(session, name);
+  await describeSchedule(session, name);
   await make(session.client.schedule.getHandle(name));
   return showSchedule(session, name);
 }
 
-async function describe(session: ScheduleContext, name: string): Promise<ScheduleDescription> {
+/** Throws ScheduleError `missing`, for schedules of others too. */
+export async function describeSchedule(session: ScheduleContext, name: string): Promise<ScheduleDescription> {
   const missing = (cause?: unknown) =>
     new ScheduleError("missing", `no schedule "${name}" (tadpole schedule list shows all)`, { cause });
   if (name === "") throw missing();
@@ -255,7 +250,7 @@ async function describe(session: ScheduleContext, name: string): Promise<Schedul
   return found;
 }
 
-function viewOf(found: ScheduleDescription): ScheduleView {
+export function viewOf(found: ScheduleDescription): ScheduleView {
   const { scheduleId, memo, state, info, policies } = found;
   const {
     when = "",

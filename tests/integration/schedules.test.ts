@@ -139,12 +139,31 @@ describe("a schedule", () => {
       paused: true,
       note: "holidays",
     });
-    await triggerSchedule(session(), "yearly");
+    expect(await triggerSchedule(session(), "yearly")).toMatchObject({ triggered: "started", runs: 1 });
     const { recent } = await until("yearly", ({ runs }) => runs === 1);
     const result = await bench.client.workflow.getHandle(recent[0]!.workflow).result();
     expect(result).toEqual({ experiment: expect.stringMatching(/^yearly-\d{8}T\d{6}Z$/), ended: false });
     await deleteSchedule(session(), "yearly");
     expect((await schedulesPage(session(), { filters: {} })).items).toEqual([]);
+  });
+
+  it.each([
+    ["skip", "skipped", { runs: 1, skipped: 1 }],
+    ["buffer-one", "waits", { runs: 1, skipped: 0 }],
+  ])("that has overlap %s and a run going on tells a trigger: %s", async (overlap, triggered, counts) => {
+    const open = Promise.withResolvers<void>();
+    bench.use(measuring(open.promise));
+    const name = `triggered-${overlap}`;
+    await createSchedule(session(), { ...yearly, name, overlap });
+    expect(await triggerSchedule(session(), name)).toMatchObject({ triggered: "started" });
+    // Runs are named by the second.
+    await sleep(1100);
+    expect(await triggerSchedule(session(), name)).toMatchObject({ triggered, ...counts });
+    open.resolve();
+    const runs = triggered === "waits" ? 2 : 1;
+    const { recent } = await until(name, (view) => view.runs === runs);
+    for (const { workflow } of recent) await bench.client.workflow.getHandle(workflow).result();
+    await deleteSchedule(session(), name);
   });
 
   it("has a name of its own", async () => {

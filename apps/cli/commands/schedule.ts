@@ -1,7 +1,7 @@
 /** `schedule`: experiments and evaluations at set times. */
 import { createInterface } from "node:readline/promises";
 import { type Command, InvalidArgumentError } from "commander";
-import type { NewSchedule, ScheduledWork, ScheduleView } from "../../control/index.ts";
+import type { NewSchedule, ScheduledWork, ScheduleView, Triggered } from "../../control/index.ts";
 import { examples, wantsJson } from "../command.ts";
 import { UsageError } from "../errors.ts";
 import { listCommand } from "../list-view.ts";
@@ -13,6 +13,13 @@ interface CreateOptions extends Omit<NewSchedule, "name" | "work"> {
   readonly set: readonly string[];
   readonly experiment?: string;
 }
+
+const TRIGGERED: Readonly<Record<Triggered, string>> = {
+  started: "a run was started",
+  skipped: "skipped: nothing was started, as a run of the schedule still goes on",
+  waits: "a run waits for the end of the one that goes on",
+  unknown: "asked for, but no run was counted yet: tadpole schedule show tells later",
+};
 
 export function register(program: Command): void {
   const schedule = program.command("schedule").description("run experiments and evaluations at set times");
@@ -75,9 +82,12 @@ export function register(program: Command): void {
         .argument("<name>", "name of the schedule (tadpole schedule list)")
         .action(async (name: string, _options: unknown, self: Command) => {
           const control = await import("../../control/index.ts");
-          const view = await control.withRecord((session) => control[change](session, name));
-          if (wantsJson(self)) writeJson(view);
-          else writeSchedule(view);
+          const view: ScheduleView & { readonly triggered?: Triggered } = await control.withRecord(
+            (session) => control[change](session, name),
+          );
+          if (wantsJson(self)) return writeJson(view);
+          if (view.triggered !== undefined) writeLine(TRIGGERED[view.triggered]);
+          writeSchedule(view);
         }),
       [`schedule ${verb} weekly`],
     );
