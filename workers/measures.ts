@@ -174,8 +174,6 @@ export function measuredArtifacts(store: ArtifactStore, meter: MetricMeter): Art
       return ref;
     },
     get: (ref) => store.get(ref),
-    has: (sha256) => store.has(sha256),
-    remove: (ref) => store.remove(ref),
     ...(path ? { path: (ref) => path(ref) } : {}),
   };
 }

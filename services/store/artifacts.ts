@@ -19,9 +19,6 @@ export interface ArtifactStore {
   put(bytes: Uint8Array, kind: ArtifactKind): Promise<ArtifactRef>;
   /** Throws ArtifactError `missing` or `damaged`; never returns other bytes than were put. */
   get(ref: ArtifactRef): Promise<Uint8Array>;
-  has(sha256: string): Promise<boolean>;
-  /** Idempotent. */
-  remove(ref: ArtifactRef): Promise<void>;
   /** Local path of the content, for readers that want a file; only where the store has files. Nothing is verified. */
   path?(ref: ArtifactRef): string;
 }
@@ -198,13 +195,6 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
           `artifact ${fileOf(ref.sha256)} (${ref.kind}, ${ref.bytes} bytes) is missing: restore it from a copy, or run the experiment again under another --name, which makes the same content anew`,
         );
       return bytes;
-    },
-    async has(sha256) {
-      return SHA256.test(sha256) && (await stat(fileOf(sha256)).catch(() => null)) !== null;
-    },
-    async remove(ref) {
-      const sha256 = sha256Field(ref);
-      for (const file of [fileOf(sha256), removed(sha256)]) await rm(file, { force: true });
     },
     path: (ref) => fileOf(sha256Field(ref)),
   };

@@ -1,9 +1,7 @@
 /** Policies, the updates that made them, and what evaluation measured. */
-import type { Selectable } from "kysely";
 import type { PolicyKind, PolicyRef } from "../../core/policy.ts";
 import { StoreError } from "./errors.ts";
 import { type Executor, encodeRow, type Row, upsert } from "./rows.ts";
-import type { Database } from "./schema.ts";
 
 /** A policy is its bytes: the first record of an id stays, and the same id with another checkpoint is StoreError `conflict`. */
 export async function recordPolicy(db: Executor, kind: PolicyKind, policy: PolicyRef): Promise<void> {
@@ -49,11 +47,6 @@ export async function recordUpdate(db: Executor, update: Row<"updates">): Promis
 
 export async function recordEvaluation(db: Executor, evaluation: Row<"evaluations">): Promise<void> {
   await upsert(db, "evaluations", evaluation, ["key"]);
-}
-
-/** Every policy, oldest first. */
-export async function listPolicies(db: Executor): Promise<Selectable<Database["policies"]>[]> {
-  return db.selectFrom("policies").selectAll().orderBy("created_at").orderBy("id").execute();
 }
 
 /** Hash of the task set that an experiment's evaluations call by that name. */

@@ -12,11 +12,6 @@ export function recordedArtifacts(store: ArtifactStore, db: Executor): ArtifactS
       return ref;
     },
     get: (ref) => store.get(ref),
-    has: (sha256) => store.has(sha256),
-    async remove(ref) {
-      await db.deleteFrom("artifacts").where("sha256", "=", ref.sha256).execute();
-      await store.remove(ref);
-    },
     ...(path ? { path: (ref) => path(ref) } : {}),
   };
 }

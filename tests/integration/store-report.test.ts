@@ -181,7 +181,7 @@ it("shows the latest try of an iteration alone, and no checkpoint that was not c
 it("leaves out an example whose artifact is gone", async () => {
   const before = await shown("demo");
   const row = await findRollout(db, before[0]![1]!);
-  await artifacts.remove(row!.trajectory as never);
+  await rm(artifacts.path!(row!.trajectory as never));
   const after = await shown("demo");
   expect(after.length).toBeLessThan(before.length);
   expect(after.map(([, key]) => key)).not.toContain(before[0]![1]);

@@ -191,7 +191,7 @@ describe("a policy", () => {
 });
 
 describe("recorded artifacts", () => {
-  it("have a row as long as they exist", async () => {
+  it("have one row, however often they are put", async () => {
     const folder = await mkdtemp(join(tmpdir(), "tadpole-artifacts-"));
     const store = recordedArtifacts(await createLocalArtifacts(folder), db);
     const rows = () => db.selectFrom("artifacts").select(["sha256", "kind", "bytes", "uri"]).execute();
@@ -200,9 +200,6 @@ describe("recorded artifacts", () => {
     expect(await rows()).toEqual([ref]);
     expect(Buffer.from(await store.get(ref)).toString()).toBe("batch");
     expect(store.path?.(ref)).toContain(folder);
-    await store.remove(ref);
-    expect(await rows()).toEqual([]);
-    expect(await store.has(ref.sha256)).toBe(false);
     await rm(folder, { recursive: true });
   });
 });
