@@ -63,7 +63,7 @@ const BETWEEN_RUNS_MS = 200;
 export async function steeringState(session: SteeringContext, name: string): Promise<ExperimentSteering> {
   const experiment = await getExperiment(session.db, name);
   // A closed run would still answer, by its last own words: those of a terminated one are wrong.
-  if (!(await stillRuns(session, name))) return endedState(session.db, experiment);
+  if (!(await isRunning(session, name))) return endedState(session.db, experiment);
   const handle = session.client.workflow.getHandle(experimentId(name));
   return answered(session, name, () => handle.query(stateQuery));
 }
@@ -162,7 +162,7 @@ async function answered<T>(session: SteeringContext, name: string, ask: () => Pr
       }
       if (!(error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError))
         throw error;
-      if (!(await stillRuns(session, name))) {
+      if (!(await isRunning(session, name))) {
         throw new SteeringError(
           "ended",
           `experiment "${name}" does not run any more (tadpole show ${name}); tadpole run takes it up again unless it is done`,
@@ -188,13 +188,6 @@ function isUnanswered(error: unknown): boolean {
 /** The server's own failure of an update that a run had accepted and did not finish before it closed. */
 function closedUnderIt(error: WorkflowUpdateFailedError): boolean {
   return error.cause instanceof ApplicationFailure && error.cause.type === "AcceptedUpdateCompletedWorkflow";
-}
-
-async function stillRuns(session: SteeringContext, name: string): Promise<boolean> {
-  return isRunning(session, name).catch((error: unknown) => {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  });
 }
 
 async function endedState(db: Db, experiment: ExperimentRow): Promise<ExperimentSteering> {
