@@ -21,6 +21,7 @@ import {
   type TaskSetSettings,
   VALIDATION_SET,
 } from "../core/experiment.ts";
+import { evaluationId, experimentId, tryId } from "../core/ids.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Scope } from "../core/scope.ts";
 import { sole } from "../core/search-attributes.ts";
@@ -28,7 +29,6 @@ import { attributesOf, searchAttributes } from "./attributes.ts";
 import { records, sandboxes, trainer } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { named, rootCause } from "./failing.ts";
-import { experimentId, tryId } from "./ids.ts";
 import { prepareTaskSet } from "./prepareTaskSet.ts";
 import { type RunIterationInput, runIteration } from "./runIteration.ts";
 import { Steering, type SteeringState } from "./steering.ts";
@@ -244,7 +244,7 @@ async function evaluate(
     for (const { mode, samples, sampling } of modes) {
       if (cutShort()) return;
       const { passAt1, low, high } = await executeChild(evaluatePolicy, {
-        workflowId: `eval/${policy.id}/${set.name}/${mode}/${tryId(scope)}`,
+        workflowId: evaluationId({ policy: policy.id, set: set.name, mode }, tryId(scope)),
         args: [
           {
             scope,

@@ -2,7 +2,7 @@
 import { ApiError } from "./problems.ts";
 
 /** Settings have five. */
-export const MOST_LEVELS = 32;
+const MOST_LEVELS = 32;
 
 /** Throws ApiError `request` for lists and objects inside of more than `MOST_LEVELS` of them. */
 export function refuseDeep(body: unknown): void {

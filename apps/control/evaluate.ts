@@ -4,12 +4,12 @@ import { WorkflowNotFoundError } from "@temporalio/common";
 import type { EvaluateOutput } from "../../activities/types.ts";
 import { describeEvaluation } from "../../core/descriptions.ts";
 import { type ExperimentSettings, evaluationGrading, evaluationMode, GREEDY } from "../../core/experiment.ts";
+import { evaluationId, experimentId } from "../../core/ids.ts";
 import type { Sampling } from "../../core/trajectory.ts";
 import { type Db, planEvaluation, StoreError } from "../../services/store/index.ts";
 import type { EvaluationItem } from "../../services/store/pages.ts";
 import { attributesOf, searchAttributes } from "../../workflows/attributes.ts";
 import type { evaluatePolicy } from "../../workflows/evaluatePolicy.ts";
-import { experimentId } from "../../workflows/ids.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import { failureOf, workflowRuns } from "./experiments.ts";
 import { evaluationsPage } from "./pages.ts";
@@ -64,8 +64,8 @@ export interface EvaluationState extends EvaluationId {
   readonly error: string | null;
 }
 
-const workflowId = ({ experiment, policy, set, mode }: EvaluationId): string =>
-  `eval/${policy}/${set}/${mode}/${experimentId(experiment)}`;
+const workflowId = ({ experiment, ...what }: EvaluationId): string =>
+  evaluationId(what, experimentId(experiment));
 
 /** Runs it to its end, or joins it. Throws StoreError `missing` for an unknown experiment, policy or set. */
 export async function evaluate(context: Context, request: EvaluationRequest): Promise<EvaluateOutput> {

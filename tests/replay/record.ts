@@ -1,21 +1,19 @@
 /**
- * Records histories for the replay lane from a stack of its own that ran experiments: `node tests/replay/record.ts`. One history per
- * workflow, the longest of its kind that is finished; apart from it those that continued as new and those that were steered.
+ * Records the histories of the replay lane anew: `node tests/replay/record.ts`, a few minutes on a stack of its own. One history per
+ * workflow, the longest of its kind; apart from it those that continued as new and those that were steered.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import type { Client } from "@temporalio/client";
 import { historyToJSON } from "@temporalio/common/lib/proto-utils.js";
 import type { temporal } from "@temporalio/proto";
-import { connectTemporal, dataFolder, readStack } from "../../infra/stack/index.ts";
+import { withStack } from "../../apps/control/index.ts";
+import { stopStack } from "../../infra/stack/index.ts";
 import { finishEarlySignal } from "../../workflows/messages.ts";
+import { rehearse } from "./rehearse.ts";
 
-const stack = readStack(dataFolder());
-if (stack?.phase !== "running") {
-  console.error("node tests/replay/record.ts needs the stack of TADPOLE_DATA running");
-  process.exit(2);
-}
-const { client, connection } = await connectTemporal(stack.temporal);
 type History = temporal.api.history.v1.IHistory;
 
 interface Recorded {
@@ -31,22 +29,37 @@ const isSteered = ({ events }: History): boolean =>
       event.workflowExecutionSignaledEventAttributes?.signalName === finishEarlySignal.name,
   );
 
-const longest = new Map<string, Recorded>();
-for await (const { workflowId, runId, type, status } of client.workflow.list()) {
-  if (status.name === "RUNNING") continue;
-  const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-  const kind = [
-    type,
-    ...(status.name === "CONTINUED_AS_NEW" ? ["continued"] : []),
-    ...(isSteered(history) ? ["steered"] : []),
-  ].join(".");
-  const longer = history.events!.length > (longest.get(kind)?.history.events?.length ?? 0);
-  if (longer) longest.set(kind, { workflowId, history });
+async function longestOfEachKind(client: Client): Promise<Map<string, Recorded>> {
+  const longest = new Map<string, Recorded>();
+  for await (const { workflowId, runId, type, status } of client.workflow.list()) {
+    if (status.name === "RUNNING") continue;
+    const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    const kind = [
+      type,
+      ...(status.name === "CONTINUED_AS_NEW" ? ["continued"] : []),
+      ...(isSteered(history) ? ["steered"] : []),
+    ].join(".");
+    const longer = history.events!.length > (longest.get(kind)?.history.events?.length ?? 0);
+    if (longer) longest.set(kind, { workflowId, history });
+  }
+  return longest;
 }
+
 const folder = join(import.meta.dirname, "histories");
-mkdirSync(folder, { recursive: true });
-for (const [kind, { workflowId, history }] of longest) {
-  writeFileSync(join(folder, `${kind}.json.gz`), gzipSync(historyToJSON(history), { level: 9 }));
-  console.log(`${kind}: ${history.events!.length} events of ${workflowId}`);
+const data = mkdtempSync(join(tmpdir(), "tadpole-record-"));
+process.env.TADPOLE_DATA = data;
+try {
+  await withStack(async (session) => {
+    await rehearse(session, (line) => void process.stderr.write(`${line}\n`));
+    const longest = await longestOfEachKind(session.client);
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder);
+    for (const [kind, { workflowId, history }] of [...longest].sort()) {
+      writeFileSync(join(folder, `${kind}.json.gz`), gzipSync(historyToJSON(history), { level: 9 }));
+      console.log(`${kind}: ${history.events!.length} events of ${workflowId}`);
+    }
+  });
+} finally {
+  await stopStack(data);
+  rmSync(data, { recursive: true, force: true });
 }
-await connection.close();

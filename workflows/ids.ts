@@ -1,1 +1,0 @@
-export { experimentId, tryId } from "../core/ids.ts";
