@@ -13,13 +13,14 @@ import {
 } from "@temporalio/client";
 import { ApplicationFailure, WorkflowNotFoundError } from "@temporalio/common";
 import { experimentId } from "../../core/ids.ts";
-import type {
-  Amendment,
-  AmendRequest,
-  ExperimentSteering,
-  Hold,
-  PauseRequest,
-  Request,
+import {
+  type Amendment,
+  type AmendRequest,
+  amendmentProblem,
+  type ExperimentSteering,
+  type Hold,
+  type PauseRequest,
+  type Request,
 } from "../../core/steering.ts";
 import {
   type Db,
@@ -116,11 +117,15 @@ export function skipPhase(
 }
 
 /** Changes one amendable setting (docs/steering.md says from when on), if all settings fit with it. Throws as `resumeExperiment` does. */
-export function amendExperiment(
+export async function amendExperiment(
   session: SteeringContext,
   name: string,
   request: AmendRequest,
 ): Promise<ExperimentSteering> {
+  await getExperiment(session.db, name);
+  // What is wrong whatever the experiment does needs no answer of it.
+  const problem = amendmentProblem(request.path, request.value);
+  if (problem !== null) throw new SteeringError("refused", problem);
   return update(session, name, amendUpdate, request);
 }
 

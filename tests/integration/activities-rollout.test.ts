@@ -70,7 +70,7 @@ describe("rollout", () => {
     const seeds = policy(script);
     const output = await roll(input, 0);
     expect(output).toMatchObject({ key: "rollout/once/0", exit: "agent", turns: 2 });
-    expect(await roll(input, 0)).toEqual(output);
+    expect({ failure: null, ...(await roll(input, 0)) }).toEqual(output);
     expect(seeds).toHaveLength(2);
     expect(await attempts("rollout/once/0")).toEqual([{ attempt: 1, status: "accepted", error: null }]);
     const row = await findRollout(services.db, "rollout/once/0");

@@ -332,7 +332,7 @@ describe("the server's process", () => {
       output += chunk;
     });
     const [message] = await once(child, "message");
-    expect(message).toEqual({ ready: true });
+    expect(message).toMatchObject({ ready: true });
     for (;;) {
       const url = /http:\S+/.exec(output)?.[0];
       if (url) return { child, url };

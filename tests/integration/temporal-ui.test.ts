@@ -14,6 +14,7 @@ import { searchAttributes } from "../../workflows/attributes.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import {
   bundleWorkflows,
+  candidateOf,
   changed,
   openWorkflowBench,
   Recorder,
@@ -54,6 +55,15 @@ describe("an experiment", () => {
   beforeAll(async () => {
     const note = async () => void phases.push((await stateOf(name)).phase);
     const recorder = new Recorder({
+      // Of the pool's, the first two were used by the fixed sets.
+      synthesise: ({ from, count, choice }) => {
+        const indices = Array.from({ length: count }, (_, i) => from + i);
+        const isUsed = (index: number) => choice === "random" && index < 2;
+        return {
+          candidates: indices.filter((index) => !isUsed(index)).map((index) => candidateOf(index)),
+          empty: indices.filter(isUsed).map((index) => ({ index, reason: "used before" })),
+        };
+      },
       validate: async ({ candidate, recordScope }) => {
         if (!recordScope.startsWith("set/")) await note();
         if (candidate.index === 3 && !recordScope.startsWith("set/"))
