@@ -1,4 +1,4 @@
-/** `amend`: changes one setting of a running experiment, from its next iteration on. */
+/** `amend`: changes one setting of a running experiment, mostly from its next iteration on. */
 import type { Command } from "commander";
 import { AMENDABLE } from "../../../core/steering.ts";
 import { examples } from "../command.ts";
@@ -9,7 +9,7 @@ export function register(program: Command): void {
   const command = withRequest(
     program
       .command("amend")
-      .description("change one setting of a running experiment, from its next iteration on")
+      .description("change one setting of a running experiment, most of them from its next iteration on")
       .argument("<name>", "name of the experiment (tadpole list)")
       .argument("<path=value>", "the setting and its new value"),
   )
