@@ -67,7 +67,11 @@ export function steeringRoutes(api: Api, { session }: ApiContext): void {
     method: "POST",
     url: "/v1/experiments/:name/amend",
     config: { scope: "write" },
-    schema: { ...common, summary: "Change an amendable setting, most from the next iteration on", body: amendBody },
+    schema: {
+      ...common,
+      summary: "Change an amendable setting, most from the next iteration on",
+      body: amendBody,
+    },
     handler: (request, reply) =>
       once(session.db, request, reply, (key) =>
         answered(amendExperiment(session, request.params.name, { request: key.request, ...request.body })),
