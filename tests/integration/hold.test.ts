@@ -8,24 +8,20 @@ import {
   createExperiment,
   type Db,
   holdExperiment,
-  openDatabase,
   readHold,
   releaseExperiment,
 } from "../../services/store/index.ts";
 import { TrainerError } from "../../services/trainers/errors.ts";
-import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
+import { openTestRecord, type TestRecord } from "../support/open-record.ts";
 import { smallest } from "./workflows-recorder.ts";
 
-let server: TestPostgres;
+let record: TestRecord;
 let db: Db;
 beforeAll(async () => {
-  server = await startTestPostgres();
-  db = await openDatabase(server.url);
+  record = await openTestRecord();
+  ({ db } = record);
 }, 60_000);
-afterAll(async () => {
-  await db?.destroy();
-  await server?.stop();
-});
+afterAll(() => record?.close());
 
 const hold = { kind: "user", reason: "to look" };
 

@@ -18,11 +18,10 @@ import {
   type Db,
   getExperiment,
   holdExperiment,
-  openDatabase,
   readHold,
 } from "../../services/store/index.ts";
 import { startedActivities } from "../../workers/started-activities.ts";
-import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
+import { openTestRecord, type TestRecord } from "../support/open-record.ts";
 import {
   bundleWorkflows,
   changed,
@@ -32,20 +31,19 @@ import {
   type WorkflowBench,
 } from "./workflows-recorder.ts";
 
-let postgres: TestPostgres;
+let record: TestRecord;
 let db: Db;
 let bench: WorkflowBench;
 const session = () => ({ db, client: bench.client, codeVersion: "test" });
 
 beforeAll(async () => {
-  postgres = await startTestPostgres();
-  db = await openDatabase(postgres.url);
+  record = await openTestRecord();
+  ({ db } = record);
   bench = await openWorkflowBench(await bundleWorkflows());
 }, 120_000);
 afterAll(async () => {
   await bench?.close();
-  await db?.destroy();
-  await postgres?.stop();
+  await record?.close();
 });
 
 /** An experiment whose updates wait to be let through, on the real record; steering and watching are real too. */

@@ -1,7 +1,3 @@
-/** The digest of a record and the books of its rollouts, on a real Postgres: what changes them and what does not. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { accounting } from "../../services/store/accounting.ts";
@@ -15,9 +11,7 @@ import {
 } from "../../services/store/digest.ts";
 import {
   type ArtifactStore,
-  createLocalArtifacts,
   type Db,
-  openDatabase,
   recordAmendments,
   recordEvent,
   recordProbe,
@@ -26,7 +20,7 @@ import {
   recordTaskSet,
   recordValidation,
 } from "../../services/store/index.ts";
-import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
+import { openTestRecord, type TestRecord } from "../support/open-record.ts";
 import { recordTestExperiment, testStatement, testTask } from "../support/record.ts";
 
 const NEVER_COMPARED = [
@@ -40,25 +34,18 @@ const NEVER_COMPARED = [
   "reused_from",
 ];
 
-let server: TestPostgres;
+let record: TestRecord;
 let db: Db;
-let folder: string;
 let artifacts: ArtifactStore;
 let before: ComparedRecord;
 beforeAll(async () => {
-  server = await startTestPostgres();
-  db = await openDatabase(server.url);
-  folder = await mkdtemp(join(tmpdir(), "tadpole-artifacts-"));
-  artifacts = await createLocalArtifacts(folder);
+  record = await openTestRecord();
+  ({ db, artifacts } = record);
   await recordTestExperiment(db, artifacts, "demo");
   await recordTaskSet(db, { hash: "hash", spec: {}, tasks: [testTask(0).id], lastCandidate: 0 });
   before = await comparedRecord(db, "demo");
 }, 60_000);
-afterAll(async () => {
-  await db?.destroy();
-  await server?.stop();
-  if (folder) await rm(folder, { recursive: true });
-});
+afterAll(() => record?.close());
 
 class Undone extends Error {}
 

@@ -1,14 +1,8 @@
-/** What the faces read, on a real Postgres holding one small experiment. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type ArtifactStore,
-  createLocalArtifacts,
   type Db,
   listExperiments,
-  openDatabase,
   poolSeries,
   readProgress,
   recordEvent,
@@ -20,27 +14,20 @@ import {
   taskMix,
   updateSeries,
 } from "../../services/store/index.ts";
-import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
+import { openTestRecord, type TestRecord } from "../support/open-record.ts";
 import { policyRef, recordTestExperiment, testTask } from "../support/record.ts";
 
-let server: TestPostgres;
+let record: TestRecord;
 let db: Db;
-let folder: string;
 let artifacts: ArtifactStore;
 beforeAll(async () => {
-  server = await startTestPostgres();
-  db = await openDatabase(server.url);
-  folder = await mkdtemp(join(tmpdir(), "tadpole-artifacts-"));
-  artifacts = await createLocalArtifacts(folder);
+  record = await openTestRecord();
+  ({ db, artifacts } = record);
   await recordTestExperiment(db, artifacts, "demo");
   // Another experiment whose name begins the same must not leak into the first one's counts.
   await recordTestExperiment(db, artifacts, "demo-2");
 }, 60_000);
-afterAll(async () => {
-  await db?.destroy();
-  await server?.stop();
-  if (folder) await rm(folder, { recursive: true });
-});
+afterAll(() => record?.close());
 
 describe("show", () => {
   it("sums an experiment up", async () => {

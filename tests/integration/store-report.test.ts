@@ -1,23 +1,19 @@
 /** A report from a real record: which trajectories it shows, and that everything measured is in it. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { renderReport } from "../../apps/report/index.ts";
 import {
   type ArtifactStore,
   collectReport,
   createExperiment,
-  createLocalArtifacts,
   type Db,
   evaluationOf,
   findRollout,
-  openDatabase,
   recordEvaluation,
   recordIteration,
   recordPolicy,
 } from "../../services/store/index.ts";
-import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
+import { openTestRecord, type TestRecord } from "../support/open-record.ts";
 import {
   policyRef,
   recordTestExperiment,
@@ -26,22 +22,15 @@ import {
   testTask,
 } from "../support/record.ts";
 
-let server: TestPostgres;
+let record: TestRecord;
 let db: Db;
-let folder: string;
 let artifacts: ArtifactStore;
 beforeAll(async () => {
-  server = await startTestPostgres();
-  db = await openDatabase(server.url);
-  folder = await mkdtemp(join(tmpdir(), "tadpole-artifacts-"));
-  artifacts = await createLocalArtifacts(folder);
+  record = await openTestRecord();
+  ({ db, artifacts } = record);
   await recordTestExperiment(db, artifacts, "demo");
 }, 60_000);
-afterAll(async () => {
-  await db?.destroy();
-  await server?.stop();
-  if (folder) await rm(folder, { recursive: true });
-});
+afterAll(() => record?.close());
 
 const shown = async (name: string) =>
   (await collectReport(db, artifacts, name)).examples.map(({ caption, rollout }) => [

@@ -19,19 +19,18 @@ import {
   setStatus,
   upsert,
 } from "../../services/store/index.ts";
-import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
+import { openTestRecord, type TestRecord } from "../support/open-record.ts";
+import type { TestPostgres } from "../support/postgres.ts";
 import { testSettings } from "../support/record.ts";
 
+let record: TestRecord;
 let server: TestPostgres;
 let db: Db;
 beforeAll(async () => {
-  server = await startTestPostgres();
-  db = await openDatabase(server.url);
+  record = await openTestRecord();
+  ({ server, db } = record);
 }, 60_000);
-afterAll(async () => {
-  await db?.destroy();
-  await server?.stop();
-});
+afterAll(() => record?.close());
 
 describe("opening the database", () => {
   it("migrates once when several processes start together", async () => {

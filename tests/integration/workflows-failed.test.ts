@@ -10,8 +10,8 @@ import {
   steeringState,
 } from "../../apps/control/index.ts";
 import { experimentId } from "../../core/ids.ts";
-import { type Db, listTries, openDatabase } from "../../services/store/index.ts";
-import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
+import { type Db, listTries } from "../../services/store/index.ts";
+import { openTestRecord, type TestRecord } from "../support/open-record.ts";
 import {
   bundleWorkflows,
   changed,
@@ -21,20 +21,19 @@ import {
   type WorkflowBench,
 } from "./workflows-recorder.ts";
 
-let postgres: TestPostgres;
+let record: TestRecord;
 let db: Db;
 let bench: WorkflowBench;
 const session = () => ({ db, client: bench.client, codeVersion: "test" });
 
 beforeAll(async () => {
-  postgres = await startTestPostgres();
-  db = await openDatabase(postgres.url);
+  record = await openTestRecord();
+  ({ db } = record);
   bench = await openWorkflowBench(await bundleWorkflows());
 }, 120_000);
 afterAll(async () => {
   await bench?.close();
-  await db?.destroy();
-  await postgres?.stop();
+  await record?.close();
 });
 
 /** The recorder's work on the real record; `update` is what a climb does. */
