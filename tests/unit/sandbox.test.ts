@@ -97,7 +97,18 @@ describe("changes of a tree", () => {
         if (onDisk !== "applied") return;
         expect(hashManifest(applyToManifest(given, changes))).toBe(hashManifest(await scanTree(root)));
       }),
-      { numRuns: 120 },
+      {
+        numRuns: 120,
+        examples: [
+          [
+            [write("b/a", "")],
+            [
+              { kind: "delete", path: "b/a" },
+              { kind: "delete", path: "b" },
+            ],
+          ],
+        ],
+      },
     );
   });
 

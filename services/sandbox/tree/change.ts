@@ -68,7 +68,10 @@ export function checkPath(path: string): void {
  */
 export function applyChanges(root: string, changes: readonly FileChange[]): void {
   for (const change of changes) checkPath(change.path);
-  for (const change of changes) if (change.kind === "delete") remove(root, change.path);
+  const deletions = changes.filter(({ kind }) => kind === "delete");
+  // All are looked at before the first is done: a folder that one deletion empties is still named wrongly by another.
+  for (const { path } of deletions) refuseFolder(root, path);
+  for (const { path } of deletions) remove(root, path);
   for (const change of changes) {
     if (change.kind === "delete") continue;
     const host = `${root}/${change.path}`;
@@ -121,15 +124,18 @@ function foldersAbove(path: string): string[] {
   return parts.slice(1).map((_, depth) => parts.slice(0, depth + 1).join("/"));
 }
 
+const present = (root: string, path: string) =>
+  hasRealParents(root, path) ? lstatSync(`${root}/${path}`, { throwIfNoEntry: false }) : undefined;
+
+function refuseFolder(root: string, path: string): void {
+  if (present(root, path)?.isDirectory())
+    throw new SandboxError("path", `a deletion names a folder, not a file: ${JSON.stringify(path)}`);
+}
+
 /** Removes a file and the folders it leaves empty, as a change of files alone would. */
 function remove(root: string, path: string): void {
-  if (!hasRealParents(root, path)) return;
-  const host = `${root}/${path}`;
-  const stat = lstatSync(host, { throwIfNoEntry: false });
-  if (stat === undefined) return;
-  if (stat.isDirectory())
-    throw new SandboxError("path", `a deletion names a folder, not a file: ${JSON.stringify(path)}`);
-  unlinkSync(host);
+  if (present(root, path) === undefined) return;
+  unlinkSync(`${root}/${path}`);
   for (let parent = parentOf(path); parent !== ""; parent = parentOf(parent)) {
     try {
       rmdirSync(`${root}/${parent}`);
