@@ -8,8 +8,8 @@ import {
   type SandboxIdentity,
   type SandboxSpec,
 } from "../services/sandbox/index.ts";
+import { sandboxName } from "../services/sandbox/label.ts";
 import { bwrapArguments, commandEnv } from "../services/sandbox/process/command.ts";
-import { sandboxName } from "../services/sandbox/process/label.ts";
 import { STATUS_FD } from "../services/sandbox/process/run.ts";
 import { findSystem } from "../services/sandbox/process/system.ts";
 import { type BenchContext, type Measure, measure, temporaryFolder } from "./bench.ts";

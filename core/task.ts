@@ -23,6 +23,42 @@ export type FileChange =
 export type TestStatus = "passed" | "failed" | "skipped" | "xfail";
 export type StatusMap = Readonly<Record<string, TestStatus>>;
 
+/** Formats that test reports are read from; `services/grading/parsers` has one parser for each. */
+export const REPORT_FORMATS = [
+  "tap",
+  "pytest",
+  "unittest",
+  "node-test",
+  "jest",
+  "vitest",
+  "mocha",
+  "go-test",
+  "cargo-test",
+  "junit",
+  "reward",
+] as const;
+export type ReportFormat = (typeof REPORT_FORMATS)[number];
+
+/** One command that runs tests, and where its report is. */
+export interface TestCommand {
+  /** Stands before its tests' names, as `<scope> > <name>`; "" = nothing does. */
+  readonly scope: string;
+  readonly argv: readonly string[];
+  readonly format: ReportFormat;
+  /** File the command writes its report to, absolute or relative to the working tree; null = it prints it. */
+  readonly reportFile: string | null;
+}
+
+/** How solutions are judged where it is not by the environment's own tests: tasks that were imported bring their own. */
+export interface Verifier {
+  /** Written into the fresh box once the agent's change is in and protected files are back. Paths may be absolute. */
+  readonly files: readonly FileChange[];
+  readonly commands: readonly TestCommand[];
+  /** Where given, each test must have exactly this status and no other test may be there (R2E-Gym). */
+  readonly exact: StatusMap | null;
+  readonly timeoutSeconds: number;
+}
+
 /** A few lines an agent can run, as a bug report carries them: what they print, and what they should print. */
 export interface Reproduction {
   /** JavaScript for `node -e`, using the package through `require("/repo")`-independent relative requires. */
@@ -55,7 +91,8 @@ export interface Task {
   /** Key of the prepared environment the task lives in. */
   readonly environment: string;
   readonly type: TaskType;
-  readonly generator: GeneratorName;
+  /** `import`: read from a file of another project's tasks. */
+  readonly generator: GeneratorName | "import";
   /** Environment snapshot -> base tree, the tree the agent starts from (hidden files are removed besides). */
   readonly base: readonly FileChange[];
   /** Base tree -> solved tree. Never shown to the policy. */
@@ -67,6 +104,8 @@ export interface Task {
   /** `<package>#<file>#<function>` of each site: the unit by which held-out tasks are split. */
   readonly functions: readonly string[];
   readonly facts: TaskFacts;
+  /** Absent = the environment's own tests. */
+  readonly verifier?: Verifier;
 }
 
 /**

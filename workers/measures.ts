@@ -145,6 +145,7 @@ export function measuredSandboxes(runtime: SandboxRuntime, meter: MetricMeter): 
       reaped.add(removed);
       return removed;
     },
+    list: (now) => runtime.list(now),
     removeSlot: (slot, keep) => runtime.removeSlot(slot, keep),
   };
 }

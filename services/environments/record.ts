@@ -3,10 +3,11 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { REPORT_FORMATS } from "../../core/task.ts";
 import { EnvironmentError } from "./errors.ts";
 import { environmentsFolder } from "./folders.ts";
 import { hashTree, readTree } from "./tree.ts";
-import type { PreparedEnvironment } from "./types.ts";
+import { FRAMEWORKS, type PreparedEnvironment } from "./types.ts";
 
 const paths = z.array(z.string());
 
@@ -22,7 +23,15 @@ const recordSchema = z.strictObject({
     sources: paths,
     tests: paths,
     omit: paths,
-    framework: z.literal("tape"),
+    framework: z.enum(FRAMEWORKS),
+    test: z
+      .strictObject({
+        argv: z.array(z.string()).min(1).readonly(),
+        format: z.enum(REPORT_FORMATS),
+        reportFile: z.string().nullable(),
+      })
+      .optional(),
+    limits: z.strictObject({ memoryMb: z.int(), processes: z.int(), diskMb: z.int() }).partial().optional(),
   }),
   /** Versions that the tree and its baseline depend on. */
   tools: z.record(z.string(), z.string()),
@@ -49,6 +58,15 @@ export function toPrepared(record: EnvironmentRecord, folder: string): PreparedE
     entry: record.entry,
     root: join(folder, "root"),
     modules: join(folder, "modules"),
+    image: null,
+    mounts: [{ source: join(folder, "modules"), target: "/repo/node_modules" }],
+    env: {},
+    commands: record.entry.tests.map((file) => ({
+      scope: file,
+      argv: ["node", file],
+      format: "tap",
+      reportFile: null,
+    })),
     baseline: record.baseline,
     baselineRuns: record.baselineRuns,
     cpuSeconds: record.cpuSeconds,

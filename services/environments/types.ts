@@ -1,23 +1,47 @@
 /** A real package, prepared: pinned source tree, its tests, their baseline. */
-import type { StatusMap } from "../../core/task.ts";
+import type { StatusMap, TestCommand } from "../../core/task.ts";
+import type { SandboxImage, SandboxLimits, SandboxSpec } from "../sandbox/runtime.ts";
 
-/** One entry of `environments/catalogue.yaml`. */
+/**
+ * How an environment's tests are run and their report read. `tape` runs each test file by itself and can be graded warm; the others
+ * run all tests by one command. `command` = the entry's own `test`.
+ */
+export const FRAMEWORKS = [
+  "tape",
+  "node-test",
+  "mocha",
+  "jest",
+  "vitest",
+  "pytest",
+  "unittest",
+  "go-test",
+  "command",
+] as const;
+export type Framework = (typeof FRAMEWORKS)[number];
+
+export type LimitOverrides = { readonly [limit in keyof SandboxLimits]?: number | undefined };
+
+/** One entry of `environments/catalogue.yaml`, or of what `tadpole env add` was given. */
 export interface CatalogueEntry {
   readonly name: string;
-  /** `npm:<name>@<version>`; the integrity stands in `environments/package-lock.json`. */
+  /** `npm:<name>@<version>`, `pypi:<name>==<version>`, `go:<module>@v<version>`, `git:<path or URL>@<ref>` or `docker:<image>`. */
   readonly source: string;
   /**
    * `train`: pools are made from its train functions, `held-out` only its held-out functions are used for evaluation;
    * `unseen`: never trained on; `pretrain`: start weights are made from it, and it appears nowhere else.
    */
   readonly role: "train" | "unseen" | "pretrain";
-  /** JavaScript files that tasks may change, relative to the package's root. */
+  /** Files that tasks may change, relative to the tree's root. */
   readonly sources: readonly string[];
-  /** Test files, run one by one with node. */
+  /** Test files or folders; protected while grading. */
   readonly tests: readonly string[];
   /** Files and folders left out of the tree, above all second copies of the sources (bundles, minified builds). */
   readonly omit?: readonly string[];
-  readonly framework: "tape";
+  readonly framework: Framework;
+  /** Only with `command`. `scope` is empty. */
+  readonly test?: Omit<TestCommand, "scope"> | undefined;
+  /** Where the tests need other limits than the usual ones. */
+  readonly limits?: LimitOverrides | undefined;
 }
 
 export interface PreparedEnvironment {
@@ -28,6 +52,14 @@ export interface PreparedEnvironment {
   readonly root: string;
   /** Host folder mounted read-only at /repo/node_modules: the test tools and dependencies, without a copy of the package's own source. */
   readonly modules: string;
+  /** The image whose files the tree is; null = the runtime's own system. */
+  readonly image: SandboxImage | null;
+  /** Read-only mounts every sandbox of the environment gets: dependencies and tools. */
+  readonly mounts: SandboxSpec["mounts"];
+  /** Variables of every command. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What runs the tests, in order. */
+  readonly commands: readonly TestCommand[];
   /** Baseline: status of each test, by `<test file> > <test name> > <assertion name>#<ordinal>`. */
   readonly baseline: StatusMap;
   readonly baselineRuns: number;

@@ -8,9 +8,22 @@ export interface SandboxLimits {
   readonly diskMb: number;
 }
 
+/** An image whose own files are the environment. */
+export interface SandboxImage {
+  /** Pinned: `name@sha256:…`, or the image's id `sha256:…`. */
+  readonly reference: string;
+  /** Absolute path of the working tree in it. */
+  readonly workdir: string;
+}
+
 export interface SandboxSpec {
   /** Folder whose content becomes the working tree `/repo` (copied: the folder itself is never changed). */
   readonly root: string;
+  /**
+   * The working tree is what lies in this image, and `root` a copy of it on the host. Absent = the runtime's own system, with the tree
+   * put at `/repo`. A runtime without images refuses it (`unavailable`).
+   */
+  readonly image?: SandboxImage;
   /** Applied to the copy before the first command. */
   readonly overlay: readonly FileChange[];
   /** Read-only mounts, `target` absolute inside the sandbox; a target inside /repo is allowed (`/repo/node_modules`). */
@@ -120,8 +133,19 @@ export interface Sandbox {
   changes(): Promise<readonly FileChange[]>;
   /** sha256 over (path, mode, content) of the working tree, sorted; equal trees, equal hash. */
   treeHash(): Promise<string>;
+  /** Tells the reaper that its activity is alive: the lease runs anew from `now`. Throws `lost` where it is no longer held. */
+  renew(now: number): void;
   /** Idempotent; no process and no file is left. */
   destroy(): Promise<void>;
+}
+
+/** A sandbox as `SandboxRuntime.list` finds it. */
+export interface SandboxInfo {
+  readonly name: string;
+  readonly runtime: SandboxRuntime["name"];
+  readonly identity: SandboxIdentity;
+  /** `live`: its owner is at work; `orphaned`: no live owner, or its lease ran out; `expired`: past its deadline. */
+  readonly state: "live" | "orphaned" | "expired";
 }
 
 export interface SandboxRuntime {
@@ -146,6 +170,8 @@ export interface SandboxRuntime {
     readonly now: number;
     readonly graceMs?: number;
   }): Promise<number>;
+  /** Every sandbox this host's records or the daemon know of; nothing is changed. */
+  list(now: number): Promise<readonly SandboxInfo[]>;
   /** Removes every sandbox of a slot but that of the fence `keep`, whoever holds it; returns how many. */
   removeSlot(slot: Pick<SandboxIdentity, "experiment" | "slot">, keep?: string): Promise<number>;
 }

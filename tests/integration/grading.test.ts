@@ -254,6 +254,7 @@ describe("grading", () => {
         unavailable: async () => null,
         adopt: async () => undefined,
         reap: async () => 0,
+        list: async () => [],
       },
       create: (spec, identity) => {
         if (lost) throw new SandboxError("lost", "the host went away");

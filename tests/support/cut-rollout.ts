@@ -101,6 +101,7 @@ function mortal(sandbox: Sandbox, life: Life): Sandbox {
     stat: (path) => life.do(() => sandbox.stat(path)),
     changes: () => life.do(() => sandbox.changes()),
     treeHash: () => life.do(() => sandbox.treeHash()),
+    renew: (now) => sandbox.renew(now),
     destroy: () => sandbox.destroy(),
   };
 }

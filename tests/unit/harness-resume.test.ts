@@ -23,6 +23,7 @@ function folders(): SandboxRuntime & { readonly made: () => number } {
     made: () => made,
     unavailable: async () => null,
     reap: async () => 0,
+    list: async () => [],
     create: async (_, { fence }) => {
       await remove();
       made++;

@@ -84,6 +84,7 @@ export async function openFolder(
     identity: { experiment: "test", slot: "test", attempt: 1, fence: "test", deadline: 0 },
     workdir,
     executed,
+    renew: () => {},
     exec: (argv, limits) => {
       executed.push([...argv]);
       return execute(workdir, argv, limits);

@@ -2,6 +2,7 @@
 import { lstatSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import type { Writable } from "node:stream";
 import type { FileChange } from "../../../core/task.ts";
+import { type Owner, readOwner, writeLease } from "../label.ts";
 import {
   type ExecLimits,
   type ExecResult,
@@ -26,7 +27,6 @@ import {
   statHostFile,
   writeHostFile,
 } from "./files.ts";
-import { type Owner, readOwner } from "./label.ts";
 import { runBwrap, STATUS_FD, type Talk } from "./run.ts";
 
 const MEGABYTE = 1024 * 1024;
@@ -210,6 +210,12 @@ export class Box implements Sandbox {
     this.checkHeld();
     this.current ??= await this.scanner.scan();
     return this.current;
+  }
+
+  renew(now: number): void {
+    if (!this.isHeld())
+      throw new SandboxError("lost", "the sandbox was removed or adopted by another process");
+    writeLease(this.parts.folder, now);
   }
 
   destroy(): Promise<void> {

@@ -14,17 +14,6 @@ import { rm } from "node:fs/promises";
 import { setImmediate as breathe } from "node:timers/promises";
 import { promisify } from "node:util";
 import {
-  type Sandbox,
-  SandboxError,
-  type SandboxIdentity,
-  type SandboxRuntime,
-  type SandboxSpec,
-} from "../runtime.ts";
-import { applyChanges, applyToManifest, makeParents } from "../tree/change.ts";
-import { type Manifest, TreeScanner } from "../tree/manifest.ts";
-import { Box, mountsInTree } from "./box.ts";
-import type { System } from "./command.ts";
-import {
   isAbandoned,
   isAlive,
   newOwner,
@@ -36,7 +25,19 @@ import {
   writeLabel,
   writeOrphaned,
   writeOwner,
-} from "./label.ts";
+} from "../label.ts";
+import {
+  type Sandbox,
+  SandboxError,
+  type SandboxIdentity,
+  type SandboxInfo,
+  type SandboxRuntime,
+  type SandboxSpec,
+} from "../runtime.ts";
+import { applyChanges, applyToManifest, makeParents } from "../tree/change.ts";
+import { type Manifest, TreeScanner } from "../tree/manifest.ts";
+import { Box, mountsInTree } from "./box.ts";
+import type { System } from "./command.ts";
 import { findSystem, type SystemOptions } from "./system.ts";
 import { inhabitantsOf } from "./watch.ts";
 
@@ -158,6 +159,18 @@ class ProcessRuntime implements SandboxRuntime {
       removed++;
     }
     return removed;
+  }
+
+  async list(now: number): Promise<readonly SandboxInfo[]> {
+    return listFolder(this.options.root).flatMap((name): SandboxInfo[] => {
+      const folder = `${this.options.root}/${name}`;
+      const identity = SANDBOX_NAME.test(name) ? readLabel(folder)?.identity : undefined;
+      if (identity === undefined) return [];
+      const owner = readOwner(folder);
+      const live = owner !== undefined && isAlive(owner);
+      const state = identity.deadline < now ? "expired" : live ? "live" : "orphaned";
+      return [{ name, runtime: this.name, identity, state }];
+    });
   }
 
   async removeSlot(slot: Pick<SandboxIdentity, "experiment" | "slot">, keep?: string): Promise<number> {

@@ -12,10 +12,10 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { ownerName } from "../label.ts";
 import { SandboxError } from "../runtime.ts";
 import { sha256 } from "../tree/manifest.ts";
 import { MASKED, REPEATABLE_PATH, type System } from "./command.ts";
-import { ownerName } from "./label.ts";
 
 export interface SystemOptions {
   /** Folder of all sandboxes. */

@@ -1,8 +1,8 @@
 /** The label of a sandbox on disk: whose it is, from what it was made, and which process holds it. */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import type { SandboxIdentity, SandboxSpec } from "../runtime.ts";
-import { sha256 } from "../tree/manifest.ts";
-import { readStat } from "./watch.ts";
+import { readStat } from "./process/watch.ts";
+import type { SandboxIdentity, SandboxSpec } from "./runtime.ts";
+import { sha256 } from "./tree/manifest.ts";
 
 /** A process, named for good: pids come again, the pair does not. */
 export interface Owner {
@@ -47,6 +47,10 @@ export const writeOwner = (folder: string, owner: Owner): void => writeJson(`${f
 /** Milliseconds since the epoch at which a reap first found the sandbox without an owner. */
 export const readOrphaned = (folder: string): number | undefined => readJson(`${folder}/orphaned.json`);
 export const writeOrphaned = (folder: string, now: number): void => writeJson(`${folder}/orphaned.json`, now);
+
+/** Milliseconds since the epoch at which the sandbox's activity last said that it lives. */
+export const readLease = (folder: string): number | undefined => readJson(`${folder}/lease.json`);
+export const writeLease = (folder: string, now: number): void => writeJson(`${folder}/lease.json`, now);
 
 function readJson<T>(path: string): T | undefined {
   try {
