@@ -1,5 +1,6 @@
 /** The label of a sandbox on disk: whose it is, from what it was made, and which process holds it. */
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import type { Life } from "./life.ts";
 import { readStat } from "./process/watch.ts";
 import type { SandboxIdentity, SandboxSpec } from "./runtime.ts";
 import { sha256 } from "./tree/manifest.ts";
@@ -45,12 +46,24 @@ export const writeLabel = (folder: string, label: Label): void => writeJson(`${f
 export const writeOwner = (folder: string, owner: Owner): void => writeJson(`${folder}/owner.json`, owner);
 
 /** Milliseconds since the epoch at which a reap first found the sandbox without an owner. */
-export const readOrphaned = (folder: string): number | undefined => readJson(`${folder}/orphaned.json`);
+const readOrphaned = (folder: string): number | undefined => readJson(`${folder}/orphaned.json`);
 export const writeOrphaned = (folder: string, now: number): void => writeJson(`${folder}/orphaned.json`, now);
+export const clearOrphaned = (folder: string): void => rmSync(`${folder}/orphaned.json`, { force: true });
 
 /** Milliseconds since the epoch at which the sandbox's activity last said that it lives. */
-export const readLease = (folder: string): number | undefined => readJson(`${folder}/lease.json`);
+const readLease = (folder: string): number | undefined => readJson(`${folder}/lease.json`);
 export const writeLease = (folder: string, now: number): void => writeJson(`${folder}/lease.json`, now);
+
+/** What the folder records of the life of the sandbox with that identity. A missing owner is a dead one. */
+export function readLife(folder: string, identity: SandboxIdentity): Life {
+  const owner = readOwner(folder);
+  return {
+    identity,
+    ownerAlive: owner !== undefined && isAlive(owner),
+    lease: readLease(folder),
+    orphaned: readOrphaned(folder),
+  };
+}
 
 function readJson<T>(path: string): T | undefined {
   try {

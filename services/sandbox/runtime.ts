@@ -144,6 +144,8 @@ export interface SandboxInfo {
   readonly name: string;
   readonly runtime: SandboxRuntime["name"];
   readonly identity: SandboxIdentity;
+  /** Milliseconds since the epoch; of an adopted sandbox: when it was first made. */
+  readonly created: number;
   /** `live`: its owner is at work; `orphaned`: no live owner, or its lease ran out; `expired`: past its deadline. */
   readonly state: "live" | "orphaned" | "expired";
 }
@@ -162,8 +164,8 @@ export interface SandboxRuntime {
     identity: SandboxIdentity,
   ): Promise<Sandbox | undefined>;
   /**
-   * Removes what has no live owner process or is past its deadline; returns how many. An adoptable one without an owner is left
-   * for `graceMs` from the reap that first found it so (none by default).
+   * Removes what `judge` (life.ts) says: what has no live owner, whose lease ran out, or is past its deadline; returns how many. What may
+   * be gone on with is left for `graceMs` from the reap that first found it so (none by default).
    */
   reap(filter: {
     readonly experiment?: string;

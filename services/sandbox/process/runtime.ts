@@ -8,24 +8,26 @@ import {
   mkdirSync,
   readdirSync,
   renameSync,
+  statSync,
   symlinkSync,
 } from "node:fs";
 import { rm } from "node:fs/promises";
 import { setImmediate as breathe } from "node:timers/promises";
 import { promisify } from "node:util";
 import {
+  clearOrphaned,
   isAbandoned,
-  isAlive,
   newOwner,
   ownerName,
   readLabel,
-  readOrphaned,
+  readLife,
   readOwner,
   sandboxName,
   writeLabel,
   writeOrphaned,
   writeOwner,
 } from "../label.ts";
+import { judge, stateOf } from "../life.ts";
 import {
   type Sandbox,
   SandboxError,
@@ -136,7 +138,8 @@ class ProcessRuntime implements SandboxRuntime {
       const owner = newOwner();
       writeLabel(taken, { identity, spec });
       writeOwner(taken, owner);
-      await rm(`${taken}/orphaned.json`, { force: true });
+      await rm(`${taken}/lease.json`, { force: true });
+      clearOrphaned(taken);
       renameSync(taken, folder);
       const remove = (path: string) => this.remove(path);
       return new Box({ identity, spec, system: this.system(), folder, owner, given, remove });
@@ -164,12 +167,13 @@ class ProcessRuntime implements SandboxRuntime {
   async list(now: number): Promise<readonly SandboxInfo[]> {
     return listFolder(this.options.root).flatMap((name): SandboxInfo[] => {
       const folder = `${this.options.root}/${name}`;
-      const identity = SANDBOX_NAME.test(name) ? readLabel(folder)?.identity : undefined;
-      if (identity === undefined) return [];
-      const owner = readOwner(folder);
-      const live = owner !== undefined && isAlive(owner);
-      const state = identity.deadline < now ? "expired" : live ? "live" : "orphaned";
-      return [{ name, runtime: this.name, identity, state }];
+      const label = SANDBOX_NAME.test(name) ? readLabel(folder) : undefined;
+      // The folder of temporary files is made with the sandbox, and never renamed by itself.
+      const made = statSync(`${folder}/tmp`, { throwIfNoEntry: false });
+      if (label === undefined || made === undefined) return [];
+      const { identity } = label;
+      const state = stateOf(readLife(folder, identity), now);
+      return [{ name, runtime: this.name, identity, created: Math.round(made.birthtimeMs), state }];
     });
   }
 
@@ -196,26 +200,23 @@ class ProcessRuntime implements SandboxRuntime {
   private isPastUse(
     folder: string,
     name: string,
-    filter: { experiment?: string; now: number; graceMs?: number },
+    { experiment, now, graceMs = 0 }: { experiment?: string; now: number; graceMs?: number },
   ): boolean {
     if (!SANDBOX_NAME.test(name)) return false;
     const label = readLabel(folder);
-    const owner = readOwner(folder);
-    if (label === undefined || owner === undefined) return true;
-    const { identity } = label;
-    if (filter.experiment !== undefined && identity.experiment !== filter.experiment) return false;
-    if (identity.deadline < filter.now) return true;
-    if (isAlive(owner)) return false;
-    if (!identity.adoptable || !filter.graceMs) return true;
-    const since = readOrphaned(folder);
-    if (since !== undefined) return filter.now - since >= filter.graceMs;
+    if (label === undefined || readOwner(folder) === undefined) return true;
+    if (experiment !== undefined && label.identity.experiment !== experiment) return false;
+    const life = readLife(folder, label.identity);
+    const verdict = judge(life, now, graceMs);
     try {
-      writeOrphaned(folder, filter.now);
+      if (verdict === "wait" && life.orphaned === undefined) writeOrphaned(folder, now);
+      // It was found alive again: a later end begins its own wait.
+      if (verdict === "keep" && life.orphaned !== undefined) clearOrphaned(folder);
     } catch (error) {
       // Adopted or removed between the looks.
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     }
-    return false;
+    return verdict === "orphaned" || verdict === "expired";
   }
 
   /** The manifest of a spec's root; hashed once, then only looked over. */
