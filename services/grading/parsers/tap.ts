@@ -6,7 +6,7 @@ import type { TestReport } from "../types.ts";
 const SUMMARY = /^(?:tests|pass|fail|todo|skip)\s+\d+$/;
 
 /**
- * Statuses by `<test file> > <test name> > <assertion name>#<ordinal>`: the ordinal counts equal names within a test,
+ * Statuses by `<test file> > <test name> > <assertion name>#<ordinal>` (without the file where it is ""): the ordinal counts equal names within a test,
  * so that a result added or lost elsewhere renames nothing. The report is complete when exactly one plan was printed, results
  * are numbered from 1 without a gap, and there are as many as planned; a line that only looks like a result breaks that.
  */
@@ -28,7 +28,7 @@ export function parseTap(text: string, file: string): TestReport {
       results++;
       if (number !== undefined && Number(number) !== results) inOrder = false;
       const { name, directive } = splitDirective(rest);
-      const key = `${file} > ${test} > ${name}`;
+      const key = file === "" ? `${test} > ${name}` : `${file} > ${test} > ${name}`;
       const ordinal = (ordinals.get(key) ?? 0) + 1;
       ordinals.set(key, ordinal);
       statuses[`${key}#${ordinal}`] = statusOf(not === undefined, directive);
