@@ -14,21 +14,37 @@ export function stoppableBy<T>(signal: AbortSignal, work: () => Promise<T>): Pro
   return stopSignal.run(signal, work);
 }
 
-/** Runs `work` while heartbeating. `beat` records a small progress value (well under 1 KB). */
+/**
+ * Runs `work` while heartbeating. `beat` records a small progress value (well under 1 KB). What `withEachBeat` was given last runs at once and with
+ * every heartbeat until the work is cancelled: given up by Temporal, it must keep nothing alive.
+ */
 export async function heartbeating<T>(
-  work: (context: { readonly signal: AbortSignal; beat(detail: unknown): void }) => Promise<T>,
+  work: (context: {
+    readonly signal: AbortSignal;
+    beat(detail: unknown): void;
+    withEachBeat(action: () => void): void;
+  }) => Promise<T>,
 ): Promise<T> {
   const context = Context.current();
   const stop = stopSignal.getStore();
+  const signal =
+    stop === undefined ? context.cancellationSignal : AbortSignal.any([context.cancellationSignal, stop]);
   let detail: unknown = null;
-  const timer = setInterval(() => context.heartbeat(detail), BEAT_MS);
+  let action = () => {};
+  const timer = setInterval(() => {
+    context.heartbeat(detail);
+    if (!signal.aborted) action();
+  }, BEAT_MS);
   try {
     return await work({
-      signal:
-        stop === undefined ? context.cancellationSignal : AbortSignal.any([context.cancellationSignal, stop]),
+      signal,
       beat: (value) => {
         detail = value;
         context.heartbeat(value);
+      },
+      withEachBeat: (given) => {
+        action = given;
+        if (!signal.aborted) action();
       },
     });
   } finally {

@@ -31,7 +31,7 @@ import { restoreSandbox } from "./slot.ts";
 import { agentOverlay, loadTask } from "./tasks.ts";
 import type { GroupInput, RolloutInput, RolloutOutput } from "./types.ts";
 
-/** Boot, agent, collection and destruction of one sandbox; the reaper may remove it afterwards. */
+/** Boot, agent, collection and destruction of one sandbox: more than the activity may take; the reaper may remove it afterwards. */
 const SANDBOX_LIFETIME_MS = 3 * 60 * 60 * 1000;
 const DISK_MB = 256;
 
@@ -52,7 +52,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
     return summary(accepted);
   }
 
-  return heartbeating(async ({ signal, beat }) => {
+  return heartbeating(async ({ signal, beat, withEachBeat }) => {
     const epoch = (await readHold(services.db, experiment))?.epoch ?? 0;
     const slot = { rolloutKey: key, experiment, epoch };
     const attempt = await openAttempt(services.db, slot);
@@ -89,6 +89,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         settings,
         onSandbox: (made) => {
           sandbox = made;
+          withEachBeat(() => renewLease(made));
         },
         onAnew: beginAnew,
       });
@@ -146,6 +147,13 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
       await (sandbox as Sandbox | null)?.destroy();
     }
   });
+}
+
+/** A lease that cannot be renewed is nothing to fail by: what is wrong with the sandbox or the disk, the next thing done in it tells. */
+function renewLease(sandbox: Sandbox): void {
+  try {
+    sandbox.renew(Date.now());
+  } catch {}
 }
 
 /** The slot's rollout where it has one, or may take one over. Throws StoreError `conflict` when its rollout is another. */

@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createProcessRuntime, type SandboxSpec } from "../../services/sandbox/index.ts";
+import { LEASE_MS } from "../../services/sandbox/life.ts";
 import { inhabitantsOf } from "../../services/sandbox/process/watch.ts";
 
 let folder: string;
@@ -82,6 +83,43 @@ describe("an owner that was killed", () => {
       mkdirSync(join(root, name, "tree"), { recursive: true });
     expect(await runtime().reap({ now: Date.now() })).toBe(2);
     expect(boxes().sort()).toEqual([own, "not-ours"]);
+  });
+});
+
+describe("a lease that ran out", () => {
+  it("ends a sandbox although its owner lives, after the grace of a host that slept", async () => {
+    const sandbox = await runtime().create(spec(), { ...identity, deadline: Date.now() + 10 * LEASE_MS });
+    const now = Date.now();
+    sandbox.renew(now);
+    const late = now + LEASE_MS + 1;
+    expect(await runtime().reap({ now: late - 1, graceMs: 1000 })).toBe(0);
+    expect(await runtime().reap({ now: late, graceMs: 1000 })).toBe(0);
+    expect(await runtime().list(late)).toMatchObject([{ state: "orphaned", runtime: "process" }]);
+    sandbox.renew(late);
+    expect(await runtime().reap({ now: late + 1000, graceMs: 1000 })).toBe(0);
+    expect(await runtime().list(late + 1000)).toMatchObject([{ state: "live" }]);
+    // The renewal ended the first wait: the next one begins anew.
+    expect(await runtime().reap({ now: late + 2 * LEASE_MS, graceMs: 1000 })).toBe(0);
+    expect(await runtime().reap({ now: late + 2 * LEASE_MS + 1000, graceMs: 1000 })).toBe(1);
+    expect(() => sandbox.renew(Date.now())).toThrow(expect.objectContaining({ kind: "lost" }));
+    await expect(sandbox.read("a")).rejects.toMatchObject({ kind: "lost" });
+    expect(boxes()).toEqual([]);
+  });
+
+  it("is no matter where nobody ever renewed", async () => {
+    const sandbox = await runtime().create(spec(), { ...identity, deadline: Date.now() + 10 * LEASE_MS });
+    expect(await runtime().reap({ now: Date.now() + 9 * LEASE_MS })).toBe(0);
+    await sandbox.destroy();
+  });
+
+  it("is not the next holder's", async () => {
+    const first = await runtime().create(spec(), { ...identity, deadline: Date.now() + 10 * LEASE_MS });
+    first.renew(Date.now() - 2 * LEASE_MS);
+    const next = { ...identity, fence: "g", deadline: Date.now() + 10 * LEASE_MS };
+    const second = await runtime().adopt(identity, next);
+    expect(() => first.renew(Date.now())).toThrow(expect.objectContaining({ kind: "lost" }));
+    expect(await runtime().reap({ now: Date.now() })).toBe(0);
+    await second!.destroy();
   });
 });
 

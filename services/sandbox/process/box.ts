@@ -215,7 +215,13 @@ export class Box implements Sandbox {
   renew(now: number): void {
     if (!this.isHeld())
       throw new SandboxError("lost", "the sandbox was removed or adopted by another process");
-    writeLease(this.parts.folder, now);
+    try {
+      writeLease(this.parts.folder, now);
+    } catch (error) {
+      // Removed or adopted since the look.
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      throw new SandboxError("lost", "the sandbox was removed or adopted by another process");
+    }
   }
 
   destroy(): Promise<void> {
