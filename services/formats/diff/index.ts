@@ -1,0 +1,4 @@
+/** Unified diffs: read, reversed, applied to whole files. */
+export { applyDiff, pathsOf } from "./apply.ts";
+export { parseDiff, reverseDiff } from "./parse.ts";
+export * from "./types.ts";

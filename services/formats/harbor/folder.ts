@@ -1,0 +1,69 @@
+/** Reads a folder into memory as changes: bounded, links within it alone, bytes that are no UTF-8 as base64. */
+import type { Stats } from "node:fs";
+import { lstat, readdir, readFile, readlink } from "node:fs/promises";
+import { dirname, join, normalize } from "node:path";
+import type { FileChange } from "../../../core/task.ts";
+import { ImportError } from "../types.ts";
+
+/** A folder becomes part of the task's record: larger data belongs into an image. */
+export const FOLDER_LIMITS = { bytes: 64 * 1024 * 1024, files: 20_000 } as const;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export function writeBytes(path: string, bytes: Uint8Array, executable: boolean): FileChange {
+  const mode = executable ? { executable } : {};
+  try {
+    return { kind: "write", path, content: utf8.decode(bytes), encoding: "utf8", ...mode };
+  } catch {
+    return {
+      kind: "write",
+      path,
+      content: Buffer.from(bytes).toString("base64"),
+      encoding: "base64",
+      ...mode,
+    };
+  }
+}
+
+/** Sorted by path, relative to `folder`. Throws ImportError that names the file as `field`, `<name>/<path>`. */
+export async function readFolder(task: string, name: string): Promise<FileChange[]> {
+  const folder = join(task, name);
+  const changes: FileChange[] = [];
+  let bytes = 0;
+  const fail = (path: string, expected: string, found: string, kind: "field" | "size" = "field"): never => {
+    throw new ImportError(
+      kind,
+      { file: task, field: path === "" ? name : `${name}/${path}` },
+      expected,
+      found,
+    );
+  };
+  const file = async (path: string, info: Stats): Promise<void> => {
+    bytes += info.size;
+    if (bytes > FOLDER_LIMITS.bytes)
+      fail("", `at most ${FOLDER_LIMITS.bytes} bytes in all`, `more, with ${path}`, "size");
+    changes.push(writeBytes(path, await readFile(join(folder, path)), (info.mode & 0o111) !== 0));
+  };
+  const link = async (path: string): Promise<void> => {
+    const target = await readlink(join(folder, path));
+    const lands = normalize(join(dirname(path), target));
+    if (target.startsWith("/") || lands === ".." || lands.startsWith("../"))
+      fail(path, "a link to a file of the same folder", target);
+    changes.push({ kind: "symlink", path, target });
+  };
+  const visit = async (prefix: string): Promise<void> => {
+    for (const entry of (await readdir(join(folder, prefix))).sort()) {
+      const path = prefix === "" ? entry : `${prefix}/${entry}`;
+      if (path.includes("\uFFFD")) fail(path, "a name in UTF-8", "other bytes");
+      if (changes.length >= FOLDER_LIMITS.files)
+        fail("", `at most ${FOLDER_LIMITS.files} files`, "more", "size");
+      const info = await lstat(join(folder, path));
+      if (info.isDirectory()) await visit(path);
+      else if (info.isSymbolicLink()) await link(path);
+      else if (info.isFile()) await file(path, info);
+      else fail(path, "a file, a folder or a link", "something else");
+    }
+  };
+  await visit("");
+  return changes;
+}
