@@ -110,7 +110,10 @@ export function mutatedTrees(
     ]);
 }
 
-type Run = Pick<TestRunResult, "report" | "exitCodes" | "ended" | "outOfMemory" | "stoppedBy" | "treeHash">;
+type Run = Pick<
+  TestRunResult,
+  "report" | "exitCodes" | "contradictions" | "ended" | "outOfMemory" | "stoppedBy" | "treeHash"
+>;
 type Tested = Pick<PreparedEnvironment, "baseline">;
 
 /**

@@ -1,10 +1,13 @@
-/** The cold runner: a fresh sandbox per run, a new node per test file. */
+/** The cold runner: a fresh sandbox per run, each command in a process of its own. */
 import { createHash, randomUUID } from "node:crypto";
-import { hashManifest, type SandboxRuntime } from "../sandbox/index.ts";
-import { FileResults } from "./file-results.ts";
-import { mountsOf, withoutProtected } from "./protect.ts";
-import { gradedManifest } from "./tree.ts";
+import type { TestCommand } from "../../core/task.ts";
+import { hashManifest, type Sandbox, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
+import { CommandResults, type ReportText } from "./command-results.ts";
+import { commandsOf } from "./commands.ts";
+import { mountsOf } from "./protect.ts";
+import { composeChanges, gradedManifest } from "./tree.ts";
 import type { TestRunner, TestRunRequest, TestRunResult } from "./types.ts";
+import { HELPER_LIMITS, placeOutside, splitFiles } from "./verifier-files.ts";
 
 /** A sandbox whose run was lost with its process is reaped after the run's own limit and this. */
 const DEADLINE_EXTRA_MS = 60_000;
@@ -19,28 +22,53 @@ export function createColdRunner(runtime: SandboxRuntime): TestRunner {
 }
 
 async function runCold(runtime: SandboxRuntime, request: TestRunRequest): Promise<TestRunResult> {
-  const { environment } = request;
-  const overlay = withoutProtected(request.overlay, environment.entry);
+  const { environment, overlay, verifier, limits } = request;
+  const { image, env, root } = environment;
   const treeHash = hashManifest(await gradedManifest(environment, overlay));
-  const fence = randomUUID();
+  const files = splitFiles(verifier?.files ?? [], environment);
   const sandbox = await runtime.create(
-    { root: environment.root, overlay, mounts: mountsOf(environment), limits: request.limits, env: {} },
+    {
+      root,
+      ...(image && { image }),
+      overlay: composeChanges(overlay, files.inTree),
+      mounts: mountsOf(environment, verifier),
+      limits,
+      env,
+    },
     {
       experiment: "grading",
       slot: `grading/${createHash("sha256").update(treeHash).digest("hex").slice(0, 12)}`,
       attempt: 0,
-      fence,
+      fence: randomUUID(),
       deadline: Date.now() + request.wallSeconds * 1000 + DEADLINE_EXTRA_MS,
     },
   );
   try {
-    const files = new FileResults(request);
-    for (const file of request.files ?? environment.entry.tests) {
-      if (files.stoppedBy !== undefined) break;
-      files.add(file, await sandbox.exec(["node", file], files.remaining()));
+    await placeOutside(sandbox, files.outside);
+    const results = new CommandResults(request);
+    for (const command of commandsOf(request)) {
+      if (results.stoppedBy !== undefined) break;
+      await removeReport(sandbox, command);
+      const result = await sandbox.exec(command.argv, results.remaining(command));
+      results.add(command, result, await readReport(sandbox, command));
     }
-    return { ...files.result(), treeHash };
+    return { ...results.result(), treeHash };
   } finally {
     await sandbox.destroy();
+  }
+}
+
+/** A report that is there before its command ran is nobody's. */
+async function removeReport(sandbox: Sandbox, { reportFile }: TestCommand): Promise<void> {
+  if (reportFile !== null) await sandbox.exec(["rm", "-rf", "--", reportFile], HELPER_LIMITS);
+}
+
+async function readReport(sandbox: Sandbox, { reportFile }: TestCommand): Promise<ReportText | undefined> {
+  if (reportFile === null) return undefined;
+  try {
+    return { text: Buffer.from(await sandbox.read(reportFile)).toString("utf8"), cut: false };
+  } catch (error) {
+    if (error instanceof SandboxError && error.kind !== "path") throw error;
+    return { text: "", cut: (error as NodeJS.ErrnoException).code === "EFBIG" };
   }
 }

@@ -1,5 +1,5 @@
 /** Cuts the output of a warm server into files: what lies between the two lines that carry a file's nonce. */
-import { OUTPUT_BYTES } from "./file-results.ts";
+import { OUTPUT_BYTES } from "./command-results.ts";
 
 /** What the server says of a file's end. */
 export interface Ending {

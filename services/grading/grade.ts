@@ -2,10 +2,10 @@
 import type { FileChange, Verdict } from "../../core/task.ts";
 import { hashManifest, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
 import { createColdRunner } from "./cold.ts";
-import { limitsOf } from "./limits.ts";
+import { limitsOf, verifierLimits } from "./limits.ts";
 import { withoutProtected } from "./protect.ts";
-import { gradedManifest } from "./tree.ts";
-import type { GradeRequest, GradingService, TestRunner, TestRunRequest } from "./types.ts";
+import { composeChanges, gradedManifest } from "./tree.ts";
+import type { GradeRequest, GradingService, TestRunner } from "./types.ts";
 import { type Decision, decide } from "./verdict.ts";
 import { createWarmRunner } from "./warm.ts";
 
@@ -22,10 +22,11 @@ export function createGrading(options: GradingOptions): GradingService {
   const warm = createWarmRunner({ runtime: options.runtime, cold });
   const runners: Record<"cold" | "warm", TestRunner> = { cold, warm };
   const cache = new VerdictCache(options.cacheSize ?? DEFAULT_CACHE_SIZE);
-  const runTests = (request: TestRunRequest, mode: "cold" | "warm") => runners[mode].run(request);
+  const run: Run = (request, mode) => runners[mode].run(request);
   return {
-    runTests,
-    grade: (request) => grade(request, runTests, cache),
+    runTests: (request, mode) =>
+      run({ ...request, overlay: withoutProtected(request.overlay, request) }, mode),
+    grade: (request) => grade(request, run, cache),
     forget: async (environmentKey) => {
       cache.forget(`${environmentKey} `);
       await Promise.all(Object.values(runners).map((runner) => runner.forget(environmentKey)));
@@ -36,23 +37,27 @@ export function createGrading(options: GradingOptions): GradingService {
   };
 }
 
-async function grade(
-  request: GradeRequest,
-  runTests: GradingService["runTests"],
-  cache: VerdictCache,
-): Promise<Verdict> {
+/** Its overlay is the tree's: nothing is left out any more. */
+type Run = GradingService["runTests"];
+
+async function grade(request: GradeRequest, runTests: Run, cache: VerdictCache): Promise<Verdict> {
   const { environment, task, mode } = request;
   const started = performance.now();
   let treeHash = "";
   try {
-    // The base is the task's own: what it changes is in the tree whatever it is; only the agent's part is filtered.
-    const overlay = composeChanges(task.base, withoutProtected(request.change, environment.entry));
-    treeHash = hashManifest(await gradedManifest(environment, withoutProtected(overlay, environment.entry)));
+    const overlay = gradedOverlay(request);
+    treeHash = hashManifest(await gradedManifest(environment, overlay));
     const key = `${environment.key} ${task.id} ${treeHash}`;
     const known = request.reuse ? cache.get(key) : undefined;
     if (known !== undefined) return { ...known, mode: "reused" };
     const run = await runTests(
-      { environment, overlay, ...limitsOf(environment), ...(request.signal && { signal: request.signal }) },
+      {
+        environment,
+        overlay,
+        ...(task.verifier && { verifier: task.verifier }),
+        ...(task.verifier ? verifierLimits(environment, task.verifier) : limitsOf(environment)),
+        ...(request.signal && { signal: request.signal }),
+      },
       mode,
     );
     const verdict: Verdict = {
@@ -72,10 +77,13 @@ async function grade(
   }
 }
 
-/** Two changes, one after the other, as one: the later change of a path wins. */
-export function composeChanges(first: readonly FileChange[], then: readonly FileChange[]): FileChange[] {
-  const byPath = new Map([...first, ...then].map((change) => [change.path, change]));
-  return [...byPath.values()];
+/**
+ * The base is the task's own: what it changes is in the tree whatever it is; only the agent's part is filtered. Where the environment's
+ * tests judge they are mounted, so that the tree below a mount is the environment's.
+ */
+function gradedOverlay({ environment, task, change }: GradeRequest): FileChange[] {
+  const overlay = composeChanges(task.base, withoutProtected(change, { environment, task }));
+  return task.verifier === undefined ? withoutProtected(overlay, { environment, task }) : overlay;
 }
 
 function decisionOf(error: SandboxError): Decision {

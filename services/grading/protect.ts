@@ -1,13 +1,9 @@
 /** Which paths of a tree belong to the grader, and how they are put back. Pure. */
-import type { FileChange } from "../../core/task.ts";
-import { modulesMount } from "../environments/index.ts";
-import type { CatalogueEntry } from "../environments/types.ts";
+import type { FileChange, TestCommand, Verifier } from "../../core/task.ts";
+import type { CatalogueEntry, PreparedEnvironment } from "../environments/types.ts";
 import type { SandboxSpec } from "../sandbox/index.ts";
-
-/** Files outside test folders that steer how tests are found or run. */
-const CONFIGURATION = ["package.json", ".npmrc", ".node-version"];
-
-const MODULES = "node_modules";
+import { steersTests } from "./protected-paths.ts";
+import { splitFiles, workdirOf } from "./verifier-files.ts";
 
 /**
  * Folders and files that are mounted read-only over the graded tree: each test file's folder when no source lies in it,
@@ -22,30 +18,59 @@ export function testMounts(entry: Pick<CatalogueEntry, "sources" | "tests">): re
   return [...new Set(paths)].sort();
 }
 
-/** A change without what it may not decide: tests, test configuration, modules. */
-export function withoutProtected(
-  change: readonly FileChange[],
-  entry: Pick<CatalogueEntry, "sources" | "tests">,
-): FileChange[] {
-  const roots = [MODULES, ...testMounts(entry)];
+/** By whom a change is judged, as far as it says what the change may not decide. */
+export interface Judge {
+  readonly environment: Pick<PreparedEnvironment, "entry" | "commands" | "image">;
+  readonly task?: {
+    readonly gold: readonly FileChange[];
+    readonly hiddenFiles: readonly string[];
+    readonly verifier?: Verifier;
+  };
+}
+
+/**
+ * A change without what it may not decide: tests, what steers them (`steersTests`), the verifier's files and reports. What the
+ * reference solution changes is the task's business and not protected, unless it is a test.
+ */
+export function withoutProtected(change: readonly FileChange[], judge: Judge): FileChange[] {
+  const { environment, task } = judge;
+  const verifier = task?.verifier;
+  const commands = [...environment.commands, ...(verifier?.commands ?? [])];
+  const formats = new Set(commands.map(({ format }) => format));
+  const tests = [
+    ...testMounts(environment.entry),
+    ...(task?.hiddenFiles ?? []),
+    ...splitFiles(verifier?.files ?? [], environment).inTree.map(({ path }) => path),
+    ...reportsInTree(commands, environment),
+  ];
+  const allowed = new Set(task?.gold.map(({ path }) => path));
+  const meets = (path: string) => (root: string) =>
+    path === root || path.startsWith(`${root}/`) || root.startsWith(`${path}/`);
   return change.filter(
-    ({ path }) =>
-      !CONFIGURATION.includes(path) &&
-      !roots.some((root) => path === root || path.startsWith(`${root}/`) || root.startsWith(`${path}/`)),
+    ({ path }) => !tests.some(meets(path)) && (allowed.has(path) || !steersTests(path, formats)),
   );
 }
 
-/** The read-only mounts of a test run. */
-export function mountsOf(environment: {
-  readonly root: string;
-  readonly modules: string;
-  readonly entry: Pick<CatalogueEntry, "sources" | "tests">;
-}): SandboxSpec["mounts"] {
+function reportsInTree(commands: readonly TestCommand[], environment: Judge["environment"]): string[] {
+  const prefix = `${workdirOf(environment)}/`;
+  return commands.flatMap(({ reportFile }) => {
+    if (reportFile === null) return [];
+    if (!reportFile.startsWith("/")) return [reportFile];
+    return reportFile.startsWith(prefix) ? [reportFile.slice(prefix.length)] : [];
+  });
+}
+
+/** The read-only mounts of a test run. A verifier puts its own tests into the tree, where a mount would be in its way. */
+export function mountsOf(
+  environment: Pick<PreparedEnvironment, "root" | "mounts" | "entry" | "image">,
+  verifier?: Verifier,
+): SandboxSpec["mounts"] {
+  if (verifier !== undefined) return environment.mounts;
   return [
-    modulesMount(environment),
+    ...environment.mounts,
     ...testMounts(environment.entry).map((path) => ({
       source: `${environment.root}/${path}`,
-      target: `/repo/${path}`,
+      target: `${workdirOf(environment)}/${path}`,
     })),
   ];
 }

@@ -1,5 +1,5 @@
 /** Grading: one rule for every format, in a fresh sandbox. */
-import type { FileChange, StatusMap, Task, Verdict } from "../../core/task.ts";
+import type { FileChange, StatusMap, Task, Verdict, Verifier } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import type { SandboxLimits } from "../sandbox/runtime.ts";
 
@@ -11,10 +11,12 @@ export interface TestReport {
 
 export interface TestRunRequest {
   readonly environment: PreparedEnvironment;
-  /** Applied to the environment's tree; changes of tests, test configuration and modules are left out. */
+  /** Applied to the environment's tree; changes of protected paths are left out. */
   readonly overlay: readonly FileChange[];
-  /** Test files to run; default all of the environment's. */
+  /** Scopes of the commands to run; default all of the environment's. */
   readonly files?: readonly string[];
+  /** Judges instead of the environment's own tests, which are then an ordinary part of the tree. */
+  readonly verifier?: Verifier;
   readonly limits: SandboxLimits;
   /** Seconds, of the whole run; derived from the environment's baseline by `limitsOf(environment)`. */
   readonly cpuSeconds: number;
@@ -24,7 +26,10 @@ export interface TestRunRequest {
 
 export interface TestRunResult {
   readonly report: TestReport;
+  /** By the command's scope, or the command itself where it has none. */
   readonly exitCodes: Readonly<Record<string, number | null>>;
+  /** Those of them that do not agree with the command's own report (`agrees`). */
+  readonly contradictions: readonly string[];
   readonly ended: boolean;
   readonly outOfMemory: boolean;
   /** The limit that ended the run; absent when it ended by itself. */
@@ -35,7 +40,7 @@ export interface TestRunResult {
   readonly log: string;
 }
 
-/** Cold: a new node per test file in a fresh sandbox. Warm: one sandboxed node per environment, fresh modules per run. */
+/** Cold: each command in a process of its own in a fresh sandbox. Warm: one sandboxed node per environment, fresh modules per run. */
 export interface TestRunner {
   readonly mode: "cold" | "warm";
   run(request: TestRunRequest): Promise<TestRunResult>;

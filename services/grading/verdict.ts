@@ -24,7 +24,7 @@ const fail = (rule: VerdictRule, offending: readonly string[] = []): Decision =>
  */
 export function decide(
   task: Pick<Task, "failToPass" | "passToPass">,
-  run: Pick<TestRunResult, "report" | "exitCodes" | "ended" | "outOfMemory" | "stoppedBy">,
+  run: Pick<TestRunResult, "report" | "contradictions" | "ended" | "outOfMemory" | "stoppedBy">,
   unstable: readonly string[] = [],
 ): Decision {
   if (!run.ended) return fail(isTime(run) ? "timeout" : "killed");
@@ -39,22 +39,9 @@ export function decide(
   const wanted = new Set([...task.failToPass, ...task.passToPass, ...unstable]);
   const others = Object.keys(statuses).filter((name) => statuses[name] === "failed" && !wanted.has(name));
   if (others.length > 0) return fail("pass-to-pass-failed", others);
-  const odd = filesThatDisagree(run);
-  if (odd.length > 0 || !run.report.complete) return fail("exit-code", odd);
+  if (run.contradictions.length > 0 || !run.report.complete) return fail("exit-code", run.contradictions);
   return { outcome: "passed", rule: "all-passed", offending: [] };
 }
 
 const isTime = (run: Pick<TestRunResult, "outOfMemory" | "stoppedBy">): boolean =>
   !run.outOfMemory && (run.stoppedBy === undefined || run.stoppedBy === "timeout" || run.stoppedBy === "cpu");
-
-/** A file exits with 0 exactly when none of its tests failed; anything else means that someone else spoke. */
-function filesThatDisagree(run: Pick<TestRunResult, "report" | "exitCodes">): string[] {
-  const failed = new Set(
-    Object.entries(run.report.statuses)
-      .filter(([, status]) => status === "failed")
-      .map(([name]) => name.slice(0, name.indexOf(" > "))),
-  );
-  return Object.entries(run.exitCodes)
-    .filter(([file, code]) => (code === 0) === failed.has(file))
-    .map(([file]) => file);
-}

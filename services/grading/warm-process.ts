@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type { FileChange } from "../../core/task.ts";
 import type { ExecResult, Sandbox, SandboxRuntime, Session } from "../sandbox/index.ts";
-import { OUTPUT_BYTES } from "./file-results.ts";
+import { OUTPUT_BYTES } from "./command-results.ts";
 import { type Ending, FramedOutput } from "./framed-output.ts";
 import { mountsOf } from "./protect.ts";
 import type { TestRunRequest } from "./types.ts";
@@ -73,7 +73,7 @@ export class WarmServer {
       ...SERVER_FILES.map((name) => ({ source: `${here}${name}`, target: `${SERVER_FOLDER}/${name}` })),
     ];
     const sandbox = await runtime.create(
-      { root: environment.root, overlay: [], mounts, limits, env: {} },
+      { root: environment.root, overlay: [], mounts, limits, env: environment.env },
       {
         experiment: "grading",
         slot: `warm/${environment.key}`,

@@ -1,17 +1,16 @@
 /** The warm runner: sandboxed Node processes that stay, a pool of them shared by all environments. */
 import { basename } from "node:path";
 import type { FileChange } from "../../core/task.ts";
-import type { PreparedEnvironment } from "../environments/types.ts";
 import { hashManifest, type SandboxRuntime } from "../sandbox/index.ts";
-import { FileResults } from "./file-results.ts";
-import { withoutProtected } from "./protect.ts";
+import { CommandResults } from "./command-results.ts";
+import { commandsOf } from "./commands.ts";
 import { gradedManifest } from "./tree.ts";
 import type { TestRunner, TestRunRequest, TestRunResult } from "./types.ts";
 import { WarmServer } from "./warm-process.ts";
 
 export interface WarmOptions {
   readonly runtime: SandboxRuntime;
-  /** Runs what a warm process cannot: ES modules, package files within a change. */
+  /** Runs what a warm process cannot. */
   readonly cold: TestRunner;
   /** Processes kept at most (about 60 MB each); more are made while all are in use. */
   readonly maxIdle?: number;
@@ -39,9 +38,8 @@ class WarmRunner implements TestRunner {
   }
 
   async run(request: TestRunRequest): Promise<TestRunResult> {
-    const { environment } = request;
-    const overlay = withoutProtected(request.overlay, environment.entry);
-    if (needsCold(environment, overlay)) return this.options.cold.run(request);
+    const { environment, overlay } = request;
+    if (needsCold(request)) return this.options.cold.run(request);
     request.signal?.throwIfAborted();
     const treeHash = hashManifest(await gradedManifest(environment, overlay));
     const server = await this.take(request);
@@ -86,17 +84,24 @@ async function runOn(
   request: TestRunRequest,
   overlay: readonly FileChange[],
 ): Promise<Omit<TestRunResult, "treeHash">> {
-  const files = request.files ?? request.environment.entry.tests;
-  const results = new FileResults(request);
+  const commands = commandsOf(request);
+  const results = new CommandResults(request);
+  const files = commands.map(({ scope }) => scope);
   const done = await server.run(files, overlay, results.remaining());
-  for (const [index, result] of done.entries()) results.add(files[index]!, result);
+  for (const [index, result] of done.entries()) results.add(commands[index]!, result);
   return results.result();
 }
 
-/** Node keeps ES modules and package files in caches that cannot be emptied. */
-function needsCold(environment: PreparedEnvironment, overlay: readonly FileChange[]): boolean {
-  const { sources, tests } = environment.entry;
+/**
+ * The server runs tape's files in the runtime's own system, and nothing else. Node keeps ES modules and package files in caches
+ * that cannot be emptied.
+ */
+function needsCold({ environment, overlay, verifier }: TestRunRequest): boolean {
+  const { sources, tests, framework } = environment.entry;
   return (
+    verifier !== undefined ||
+    environment.image !== null ||
+    framework !== "tape" ||
     [...sources, ...tests].some((path) => path.endsWith(".mjs")) ||
     overlay.some(({ path }) => basename(path) === "package.json" || path.endsWith(".mjs"))
   );

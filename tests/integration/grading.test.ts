@@ -57,6 +57,7 @@ function narrowed(whole: PreparedEnvironment): PreparedEnvironment {
     ...whole,
     key: `${whole.key}-narrowed`,
     entry: { ...whole.entry, tests },
+    commands: whole.commands.filter(({ scope }) => tests.includes(scope)),
     baseline: Object.fromEntries(kept),
   };
 }

@@ -91,6 +91,7 @@ describe("agreement of two test runs", () => {
   const run = {
     report: { statuses: { "t > a": "passed", "t > b": "failed" }, complete: true },
     exitCodes: { t: 1 },
+    contradictions: [],
     ended: true,
     outOfMemory: false,
     treeHash: "0",

@@ -10,6 +10,7 @@ function run(statuses: Record<string, TestStatus>, changes: Partial<TestRunResul
   return {
     report: { statuses, complete: true },
     exitCodes: { "test.js": Object.values(statuses).includes("failed") ? 1 : 0 },
+    contradictions: [],
     ended: true,
     outOfMemory: false,
     cpuSeconds: 0.1,

@@ -2,10 +2,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { TestStatus } from "../../core/task.ts";
+import { agrees } from "../../services/grading/exit-codes.ts";
 import { FramedOutput } from "../../services/grading/framed-output.ts";
-import { composeChanges } from "../../services/grading/grade.ts";
 import { decide as decideWith, limitsOf, type TestRunResult } from "../../services/grading/index.ts";
 import { testMounts, withoutProtected } from "../../services/grading/protect.ts";
+import { composeChanges } from "../../services/grading/tree.ts";
 
 const UNSTABLE = ["g > t > flaky#1"];
 const decide = (task: Parameters<typeof decideWith>[0], result: Parameters<typeof decideWith>[1]) =>
@@ -24,7 +25,7 @@ function run(
   };
   return {
     report: { statuses: all, complete: complete ?? true },
-    exitCodes: { f: 0, g: 0 },
+    contradictions: [],
     ended: true,
     outOfMemory: false,
     ...rest,
@@ -44,8 +45,7 @@ describe("decide", () => {
   });
 
   it.each<TestStatus>(["failed", "skipped", "xfail"])("fails a fail-to-pass test that is %s", (status) => {
-    const exitCodes = { f: status === "failed" ? 1 : 0, g: 0 };
-    expect(decide(TASK, run({ statuses: { "f > t > new#1": status }, exitCodes }))).toEqual({
+    expect(decide(TASK, run({ statuses: { "f > t > new#1": status } }))).toEqual({
       outcome: "failed",
       rule: "fail-to-pass-failed",
       offending: ["f > t > new#1"],
@@ -65,18 +65,16 @@ describe("decide", () => {
     expect(decide(TASK, { ...run(), report: { statuses: {}, complete: true } }).rule).toBe("no-tests-parsed");
   });
 
-  it("fails what only claims to pass: exit code without a failure, failure without an exit code, a report that is not whole", () => {
-    expect(decide(TASK, run({ exitCodes: { f: 0, g: 1 } }))).toMatchObject({
+  it("fails what only claims to pass: an exit code that its report contradicts, a report that is not whole", () => {
+    expect(decide(TASK, run({ contradictions: ["g"] }))).toMatchObject({
       rule: "exit-code",
       offending: ["g"],
     });
-    expect(decide(TASK, run({ exitCodes: { f: 0, g: null } })).rule).toBe("exit-code");
-    expect(decide(TASK, run({ statuses: { "g > t > flaky#1": "failed" } })).rule).toBe("exit-code");
     expect(decide(TASK, run({ complete: false })).rule).toBe("exit-code");
   });
 
-  it("accepts a failing test that is unstable, with the exit code it brings, and no other", () => {
-    const withFailing = (name: string) => run({ statuses: { [name]: "failed" }, exitCodes: { f: 0, g: 1 } });
+  it("accepts a failing test that is unstable, and no other", () => {
+    const withFailing = (name: string) => run({ statuses: { [name]: "failed" } });
     expect(decide(TASK, withFailing("g > t > flaky#1")).outcome).toBe("passed");
     expect(decide(TASK, withFailing("g > t > old#2"))).toMatchObject({
       rule: "pass-to-pass-failed",
@@ -114,12 +112,11 @@ describe("decide", () => {
           const present = Object.fromEntries(
             names.flatMap((name, index) => (all[index] === undefined ? [] : [[name, all[index]!]])),
           );
-          const failing = Object.values(present).includes("failed");
           const verdict = decide(
             { failToPass: names.slice(0, split), passToPass: names.slice(split) },
             {
               report: { statuses: present, complete: true },
-              exitCodes: { f: failing ? 1 : 0 },
+              contradictions: [],
               ended,
               outOfMemory: false,
             },
@@ -137,6 +134,12 @@ describe("protected paths", () => {
     sources: ["index.js", "lib/a.js"],
     tests: ["test/a.js", "test/deep/b.js", "lib/a.test.js", "check.js"],
   };
+
+  const environment = {
+    entry: { name: "x", source: "npm:x@1.0.0", role: "train", framework: "tape", ...entry },
+    commands: [{ scope: "check.js", argv: ["node", "check.js"], format: "tap", reportFile: null }],
+    image: null,
+  } as const;
 
   it("are the folders of tests alone, and single files elsewhere", () => {
     expect(testMounts(entry)).toEqual(["check.js", "lib/a.test.js", "test"]);
@@ -157,11 +160,54 @@ describe("protected paths", () => {
       ...["check.js", "package.json", "node_modules/tape/index.js", "node_modules", "lib"],
     ];
     const change = paths.map((path) => ({ kind: "delete" as const, path }));
-    expect(withoutProtected(change, entry).map(({ path }) => path)).toEqual([
+    expect(withoutProtected(change, { environment }).map(({ path }) => path)).toEqual([
       "index.js",
       "lib/b.js",
       "testing.js",
     ]);
+  });
+});
+
+describe("an exit code", () => {
+  const passed = { "t > a": "passed" } as const;
+  const failed = { "t > a": "passed", "t > b": "failed" } as const;
+
+  it("of a test file is 0 exactly when no test of it failed", () => {
+    const file = { format: "tap", argv: ["node", "t"] } as const;
+    expect([0, 1, null].map((code) => agrees(file, code, passed))).toEqual([true, false, false]);
+    expect([0, 1, 3, null].map((code) => agrees(file, code, failed))).toEqual([false, true, true, true]);
+  });
+
+  it.each([
+    ["pytest", [1, 2], [3, 4, 5, null]],
+    ["unittest", [1], [2, 5, null]],
+    ["node-test", [1], [7, null]],
+    ["jest", [1], [2, null]],
+    ["vitest", [1], [2, null]],
+    ["mocha", [1, 2, 17], []],
+    ["go-test", [1], [2, null]],
+    ["cargo-test", [101], [1, null]],
+    ["junit", [1, 2], []],
+  ] as const)("of %s is one that the runner gives", (format, right, wrong) => {
+    const command = { format, argv: ["runner"] };
+    expect(agrees(command, 0, passed)).toBe(true);
+    expect(agrees(command, 0, failed)).toBe(false);
+    for (const code of right)
+      expect({ code, agrees: agrees(command, code, failed) }).toEqual({ code, agrees: true });
+    for (const code of right) expect(agrees(command, code, passed)).toBe(false);
+    for (const code of wrong)
+      expect({ code, agrees: agrees(command, code, failed) }).toEqual({ code, agrees: false });
+  });
+
+  it("of a script is its own: 0 says nothing, another one needs a failure", () => {
+    const script = { format: "pytest", argv: ["/bin/bash", "/eval.sh"] } as const;
+    expect([0, 1, 77, null].map((code) => agrees(script, code, failed))).toEqual([true, true, true, false]);
+    expect([0, 1, 77, null].map((code) => agrees(script, code, passed))).toEqual([true, false, false, false]);
+  });
+
+  it("says nothing about a reward, which is read from a file", () => {
+    const reward = { format: "reward", argv: ["bash", "/tests/test.sh"] } as const;
+    expect([0, 1, null].map((code) => agrees(reward, code, passed))).toEqual([true, true, false]);
   });
 });
 

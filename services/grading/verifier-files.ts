@@ -1,0 +1,54 @@
+/** Where a verifier's files go: into the tree with the overlay, or elsewhere into the box once it is there. */
+import type { FileChange } from "../../core/task.ts";
+import type { PreparedEnvironment } from "../environments/types.ts";
+import { type Sandbox, SandboxError } from "../sandbox/index.ts";
+
+/** The working tree of sandboxes without an image. */
+export const WORKDIR = "/repo";
+
+export const workdirOf = ({ image }: Pick<PreparedEnvironment, "image">): string => image?.workdir ?? WORKDIR;
+
+/** For the short commands that make way for files. */
+export const HELPER_LIMITS = { timeoutSeconds: 30, outputBytes: 64 * 1024 } as const;
+
+export interface SplitFiles {
+  /** Paths relative to the tree. */
+  readonly inTree: readonly FileChange[];
+  /** Absolute paths outside it. */
+  readonly outside: readonly FileChange[];
+}
+
+/** Pure. An absolute path below the working tree is one of the tree's. */
+export function splitFiles(
+  files: readonly FileChange[],
+  environment: Pick<PreparedEnvironment, "image">,
+): SplitFiles {
+  const prefix = `${workdirOf(environment).replace(/\/$/, "")}/`;
+  const placed = files.map((file) =>
+    file.path.startsWith(prefix) ? { ...file, path: file.path.slice(prefix.length) } : file,
+  );
+  return {
+    inTree: placed.filter(({ path }) => !path.startsWith("/")),
+    outside: placed.filter(({ path }) => path.startsWith("/")),
+  };
+}
+
+/** Nothing of the change has run yet, so that no link of its making leads elsewhere. */
+export async function placeOutside(sandbox: Sandbox, files: readonly FileChange[]): Promise<void> {
+  for (const file of files) {
+    if (file.kind === "delete") await mustRun(sandbox, ["rm", "-rf", "--", file.path]);
+    else if (file.kind === "symlink") {
+      await mustRun(sandbox, ["mkdir", "-p", "--", file.path.slice(0, file.path.lastIndexOf("/")) || "/"]);
+      await mustRun(sandbox, ["ln", "-sfn", "--", file.target, file.path]);
+    } else {
+      await sandbox.write(file.path, Buffer.from(file.content, file.encoding));
+      if (file.executable === true) await mustRun(sandbox, ["chmod", "755", "--", file.path]);
+    }
+  }
+}
+
+async function mustRun(sandbox: Sandbox, argv: readonly string[]): Promise<void> {
+  const { exitCode, stderr } = await sandbox.exec(argv, HELPER_LIMITS);
+  if (exitCode !== 0)
+    throw new SandboxError("boot", `${argv.join(" ")}: ${Buffer.from(stderr).toString("utf8").trim()}`);
+}
