@@ -118,12 +118,12 @@ export function readConfig(text: string, file: string): HarborConfig {
     agent: { timeoutSeconds: agent.positive("timeout_sec"), user: userOf(agent) },
     verifier: {
       timeoutSeconds: verifier.positive("timeout_sec") ?? VERIFIER_SECONDS,
-      env: verifier.map("env"),
+      env: verifier.variables("env"),
       mode: verifierMode(verifier),
       user: userOf(verifier),
       collect: verifier.items("collect").map((item) => readHook(verifier.entry(item))),
     },
-    solutionEnv: root.section("solution").map("env"),
+    solutionEnv: root.section("solution").variables("env"),
     artifacts: root.items("artifacts").map((item) => readArtifact(root, item)),
     unknown: Object.entries(KNOWN).flatMap(([path, known]) => {
       const table = path === "" ? root : root.section(path);
@@ -182,7 +182,7 @@ function readEnvironment(environment: Fields, agent: Fields): HarborConfig["envi
     cpus: environment.positive("cpus"),
     memoryMb: megabytes(environment, "memory"),
     storageMb: megabytes(environment, "storage"),
-    env: environment.map("env"),
+    env: environment.variables("env"),
     network: networkOf(agent) ?? networkOf(environment) ?? legacyNetwork(environment),
     healthcheck: environment.has("healthcheck"),
     skills: environment.has("skills_dir"),

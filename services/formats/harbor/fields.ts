@@ -90,10 +90,12 @@ export class Fields {
     );
   }
 
-  /** Strings by name: `[environment.env]` and its like. */
-  map(name: string): Readonly<Record<string, string>> {
+  /** Variables by name: `[environment.env]` and its like. */
+  variables(name: string): Readonly<Record<string, string>> {
     const found = this.section(name);
-    return Object.fromEntries(Object.keys(found.table).map((key) => [key, found.string(key) ?? ""]));
+    for (const key of found.names())
+      if (!/^[A-Za-z_]\w*$/.test(key)) found.fail(key, "the name of a variable: letters, digits and _");
+    return Object.fromEntries(found.names().map((key) => [key, found.string(key) ?? ""]));
   }
 
   /** A table below this one; empty where it is absent. */

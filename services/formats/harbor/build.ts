@@ -1,0 +1,120 @@
+/** Builds an image from a context of files by the daemon's classic builder. */
+import { Readable } from "node:stream";
+import type Docker from "dockerode";
+import type { FileChange } from "../../../core/task.ts";
+import { withoutIgnored } from "./dockerignore.ts";
+import { tarOf } from "./tar.ts";
+
+export interface BuildContext {
+  /** Paths relative to the context. */
+  readonly files: readonly FileChange[];
+  readonly dockerfile: string;
+}
+
+export type BuildErrorKind = "step" | "daemon";
+
+/** `step`: the Dockerfile does not build; `daemon`: no answer of the daemon's, try again. */
+export class BuildError extends Error {
+  readonly kind: BuildErrorKind;
+  constructor(kind: BuildErrorKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "BuildError";
+    this.kind = kind;
+  }
+}
+
+/** What one line of the daemon's answer may say. */
+interface BuildEvent {
+  readonly stream?: string;
+  readonly error?: string;
+  readonly aux?: { readonly ID?: string };
+}
+
+/** Lines of a failing step's output that its error quotes. */
+const QUOTED_LINES = 5;
+
+/**
+ * The image's id, `sha256:…`: contexts of equal bytes share it while the daemon's cache holds. Labels go into the image. Throws BuildError.
+ */
+export async function buildImage(
+  docker: Docker,
+  context: BuildContext,
+  options: { readonly labels?: Readonly<Record<string, string>>; readonly signal?: AbortSignal } = {},
+): Promise<string> {
+  const log = new BuildLog();
+  try {
+    const answer = await docker.buildImage(
+      Readable.from([tarOf(withoutIgnored(context.files, context.dockerfile))]) as NodeJS.ReadableStream,
+      {
+        dockerfile: context.dockerfile,
+        labels: options.labels ?? {},
+        rm: true,
+        forcerm: true,
+        ...(options.signal && { abortSignal: options.signal }),
+      },
+    );
+    for await (const event of jsonLines(answer)) log.add(event as BuildEvent);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw daemonError(error);
+  }
+  return log.result();
+}
+
+/** A Dockerfile that cannot be parsed is refused before anything is streamed, with status 400. */
+function daemonError(error: unknown): BuildError {
+  const { statusCode, reason, json, message } = error as {
+    readonly statusCode?: number;
+    readonly reason?: string;
+    readonly json?: { readonly message?: string };
+    readonly message?: string;
+  };
+  const said = json?.message ?? reason ?? message ?? String(error);
+  if (statusCode === 400)
+    return new BuildError("step", `the Dockerfile does not build: ${said}`, { cause: error });
+  return new BuildError("daemon", `the Docker daemon did not build the image: ${said}`, { cause: error });
+}
+
+/** Follows a build: the step it is in, the last lines of that step, how it ended. */
+class BuildLog {
+  private step = "before the first step";
+  private lines: string[] = [];
+  private error: string | null = null;
+  private id: string | null = null;
+
+  add(event: BuildEvent): void {
+    if (event.error !== undefined) this.error ??= event.error.trim();
+    if (event.aux?.ID !== undefined) this.id = event.aux.ID;
+    for (const line of (event.stream ?? "").split("\n")) this.addLine(line.trim());
+  }
+
+  private addLine(line: string): void {
+    const step = /^Step (\d+\/\d+) : (.*)$/.exec(line);
+    if (step) {
+      this.step = `in step ${step[1]}, ${step[2]}`;
+      this.lines = [];
+    } else if (line !== "" && !line.startsWith("---> ")) {
+      this.lines = [...this.lines.slice(1 - QUOTED_LINES), line];
+    }
+  }
+
+  result(): string {
+    if (this.error === null && this.id !== null) return this.id;
+    const said = [this.error ?? "the daemon's answer ended early", ...this.lines].join(" | ");
+    throw new BuildError(
+      this.error === null ? "daemon" : "step",
+      `the Dockerfile does not build ${this.step}: ${said}`,
+    );
+  }
+}
+
+async function* jsonLines(stream: AsyncIterable<string | Buffer>): AsyncIterable<unknown> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk as Buffer, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line.trim() !== "") yield JSON.parse(line);
+  }
+  if (rest.trim() !== "") yield JSON.parse(rest);
+}
