@@ -1,4 +1,5 @@
 /** Applies file patches to files of a tree, as strictly as `git apply` does: the place of a hunk may move, its context may not differ. Pure. */
+import { createHash } from "node:crypto";
 import type { FileChange } from "../../../core/task.ts";
 import { encode } from "../../sandbox/index.ts";
 import { applyDelta } from "./binary.ts";
@@ -92,10 +93,15 @@ function patched(before: TreeFile | null, patch: FilePatch): TreeFile {
   return { kind: "file", bytes, executable };
 }
 
-function patchBinary(content: Buffer, { binary, newPath }: FilePatch): Buffer {
+function patchBinary(content: Buffer, { kind: change, binary, oldPath, newPath }: FilePatch): Buffer {
+  if (change !== "create" && binary!.oldBlob !== null && blobOf(content) !== binary!.oldBlob)
+    throw new DiffError("apply", "a binary change that was made of other content", oldPath);
   const { kind, bytes } = binary!.forward;
   return kind === "literal" ? bytes : applyDelta(content, bytes, newPath);
 }
+
+const blobOf = (content: Buffer): string =>
+  createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
 
 interface Line {
   readonly text: string;

@@ -55,7 +55,11 @@ interface Header {
   kind: FilePatch["kind"];
   oldMode: string | null;
   newMode: string | null;
+  oldBlob: string | null;
+  newBlob: string | null;
 }
+
+const NOTHING_SAID = { oldMode: null, newMode: null, oldBlob: null, newBlob: null };
 
 function readPlainPatch(lines: Lines): FilePatch {
   const oldPath = withoutPrefix(readName(lines.next()!.slice(4)));
@@ -64,8 +68,7 @@ function readPlainPatch(lines: Lines): FilePatch {
     old: oldPath,
     new: newPath,
     kind: oldPath === null ? "create" : newPath === null ? "delete" : "modify",
-    oldMode: null,
-    newMode: null,
+    ...NOTHING_SAID,
   };
   return finish(header, readHunks(lines, newPath ?? oldPath), null);
 }
@@ -73,7 +76,7 @@ function readPlainPatch(lines: Lines): FilePatch {
 function readGitPatch(lines: Lines): FilePatch {
   const first = lines.number;
   const names = namesOfHeader(lines.next()!.slice("diff --git ".length).replace(/\r$/, ""));
-  const header: Header = { old: undefined, new: undefined, kind: "modify", oldMode: null, newMode: null };
+  const header: Header = { old: undefined, new: undefined, kind: "modify", ...NOTHING_SAID };
   let binary: FilePatch["binary"] = null;
   for (let line = lines.peek(); line !== undefined; line = lines.peek()) {
     if (readExtended(line, header)) lines.next();
@@ -91,7 +94,8 @@ function readGitPatch(lines: Lines): FilePatch {
           "syntax",
           `line ${lines.number}: expected "literal" or "delta" of a binary patch`,
         );
-      binary = { forward, backward: readBinary(lines) ?? null };
+      const { oldBlob, newBlob } = header;
+      binary = { forward, backward: readBinary(lines) ?? null, oldBlob, newBlob };
       break;
     } else if (/^Binary files .* differ\r?$/.test(line))
       throw new DiffError(
@@ -118,11 +122,19 @@ function readExtended(line: string, header: Header): boolean {
   else if (word === "new mode") header.newMode = value;
   else if (word === "new file mode") Object.assign(header, { kind: "create", newMode: value });
   else if (word === "deleted file mode") Object.assign(header, { kind: "delete", oldMode: value });
-  else if (word === "index") header.oldMode ??= /\.\.\S+ (\d{6})$/.exec(value)?.[1] ?? null;
+  else if (word === "index") readIndex(value, header);
   else if (word.endsWith("from"))
     Object.assign(header, { kind: word.split(" ")[0], old: checkedPath(readName(value)) });
   else if (word.endsWith("to")) header.new = checkedPath(readName(value));
   return true;
+}
+
+function readIndex(value: string, header: Header): void {
+  const [, oldBlob = "", newBlob = "", mode] = /^([0-9a-f]+)\.\.([0-9a-f]+)(?: (\d{6}))?$/.exec(value) ?? [];
+  header.oldMode ??= mode ?? null;
+  // A shortened name cannot be compared with content without a search.
+  if (oldBlob.length === 40) header.oldBlob = oldBlob;
+  if (newBlob.length === 40) header.newBlob = newBlob;
 }
 
 function finish(header: Header, hunks: readonly Hunk[], binary: FilePatch["binary"]): FilePatch {
@@ -237,7 +249,12 @@ function reversePatch(patch: FilePatch): FilePatch {
     binary:
       patch.binary === null
         ? null
-        : { forward: patch.binary.backward as BinaryPart, backward: patch.binary.forward },
+        : {
+            forward: patch.binary.backward as BinaryPart,
+            backward: patch.binary.forward,
+            oldBlob: patch.binary.newBlob,
+            newBlob: patch.binary.oldBlob,
+          },
   };
 }
 

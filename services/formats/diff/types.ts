@@ -28,8 +28,16 @@ export interface FilePatch {
   readonly oldMode: string | null;
   readonly newMode: string | null;
   readonly hunks: readonly Hunk[];
-  /** null = a text change. `backward` is null where the diff cannot be reversed. */
-  readonly binary: { readonly forward: BinaryPart; readonly backward: BinaryPart | null } | null;
+  /**
+   * null = a text change. `backward` is null where the diff cannot be reversed. `oldBlob` and `newBlob`: git's names (SHA-1, whole) of the
+   * content on each side, null where the diff does not say them.
+   */
+  readonly binary: {
+    readonly forward: BinaryPart;
+    readonly backward: BinaryPart | null;
+    readonly oldBlob: string | null;
+    readonly newBlob: string | null;
+  } | null;
 }
 
 export type DiffErrorKind = "syntax" | "path" | "unsupported" | "apply";
