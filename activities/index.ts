@@ -1,5 +1,6 @@
 /** The activity tables of the task queues, over injected services. */
 
+import type { SandboxRuntimeName } from "../core/experiment.ts";
 import {
   holdExperiment,
   recordAmendments,
@@ -23,7 +24,8 @@ import {
 } from "./records.ts";
 import { refine } from "./refine.ts";
 import { rollout } from "./rollout.ts";
-import type { GpuServices, RecordServices, SandboxServices, WatchServices } from "./services.ts";
+import { runtimeOfExperiment } from "./runtime.ts";
+import type { GpuServices, RecordServices, SandboxKit, SandboxServices, WatchServices } from "./services.ts";
 import { synthesise } from "./synthesise.ts";
 import type {
   AssembleInput,
@@ -38,7 +40,13 @@ import { verify } from "./verify.ts";
 import { awaitDrained, watch } from "./watch.ts";
 
 export { createScheduleActivities } from "./schedules.ts";
-export type { EnvironmentAccess, PolicyAccess, RecordServices, SandboxServices } from "./services.ts";
+export type {
+  EnvironmentAccess,
+  PolicyAccess,
+  RecordServices,
+  SandboxKit,
+  SandboxServices,
+} from "./services.ts";
 
 export function createRecordActivities(services: RecordServices): RecordActivities {
   const { db } = services;
@@ -72,13 +80,21 @@ export function createWatchActivities(services: WatchServices): WatchActivities 
   });
 }
 
-export function createSandboxActivities(services: SandboxServices): SandboxActivities {
+/** `kitOf` is asked for the runtime that the experiment of each activity has chosen. */
+export function createSandboxActivities(
+  services: RecordServices,
+  kitOf: (runtime: SandboxRuntimeName) => SandboxKit,
+): SandboxActivities {
+  const on = async (): Promise<SandboxServices> => ({
+    ...services,
+    ...kitOf(await runtimeOfExperiment(services.db)),
+  });
   return withHold(services, {
-    prepareEnvironment: (input) => prepareEnvironment(services, input),
-    rollout: (input) => rollout(services, input),
-    synthesise: (input) => synthesise(services, input),
-    validate: (input) => validate(services, input),
-    verify: (input) => verify(services, input),
+    prepareEnvironment: async (input) => prepareEnvironment(await on(), input),
+    rollout: async (input) => rollout(await on(), input),
+    synthesise: async (input) => synthesise(await on(), input),
+    validate: async (input) => validate(await on(), input),
+    verify: async (input) => verify(await on(), input),
   });
 }
 

@@ -15,6 +15,7 @@ import {
   setResult,
   setStatus,
 } from "../services/store/index.ts";
+import { runtimeOfExperiment } from "./runtime.ts";
 import type { RecordServices } from "./services.ts";
 import type {
   Activities,
@@ -92,12 +93,16 @@ export async function noteUsed(
   return putJson(artifacts, [...used, ...keys], "keys");
 }
 
-/** The name of a set says nothing about its tasks, so it is no part of the hash. */
+/**
+ * The name of a set says nothing about its tasks, so it is no part of the hash. The sandboxes that its tasks were validated in are: a test may
+ * fail in the one system and pass in the other.
+ */
 export async function findTaskSet(
   services: RecordServices,
   input: { readonly spec: TaskSetSpec; readonly name: string },
 ): ReturnType<Activities["findTaskSet"]> {
-  const hash = hashJson(input.spec).slice(0, 16);
+  const runtime = await runtimeOfExperiment(services.db);
+  const hash = hashJson(runtime === "process" ? input.spec : { ...input.spec, runtime }).slice(0, 16);
   const row = await findSet(services.db, hash);
   if (row === undefined) return { hash, found: null };
   const { keys } = row.spec as { keys: string[] };

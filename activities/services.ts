@@ -47,7 +47,8 @@ export interface WatchServices extends Pick<RecordServices, "db" | "disk"> {
   startedActivities(experiment: string): Promise<number>;
 }
 
-export interface SandboxServices extends RecordServices {
+/** What work in the sandboxes of one runtime is done with. */
+export interface SandboxKit {
   readonly environments: EnvironmentAccess;
   readonly runtime: SandboxRuntime;
   readonly grading: GradingService;
@@ -55,6 +56,8 @@ export interface SandboxServices extends RecordServices {
   /** Command results by (environment, tree, command), for settings that allow re-use. */
   readonly commandCache: (environmentKey: string) => CommandCache;
 }
+
+export interface SandboxServices extends RecordServices, SandboxKit {}
 
 export interface GpuServices extends RecordServices {
   readonly trainer: Trainer;

@@ -42,6 +42,10 @@ export interface IterationOverride {
   readonly mix?: Readonly<Record<GeneratorName, number>>;
 }
 
+/** What sandboxes are made with: bubblewrap on the host's own system, or containers of a Docker daemon. */
+export const SANDBOX_RUNTIMES = ["process", "docker"] as const;
+export type SandboxRuntimeName = (typeof SANDBOX_RUNTIMES)[number];
+
 export interface ExperimentSettings {
   readonly seed: number;
   readonly iterations: number;
@@ -101,7 +105,7 @@ export interface ExperimentSettings {
     readonly grading: "cold" | "warm";
   };
   readonly sandbox: {
-    readonly runtime: "process";
+    readonly runtime: SandboxRuntimeName;
     readonly memoryMb: number;
     readonly processes: number;
     /** Re-use a command's result for the same environment, tree and command. */

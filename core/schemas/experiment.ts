@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { checkSettings } from "../consistency.ts";
-import type { ExperimentSettings } from "../experiment.ts";
+import { type ExperimentSettings, SANDBOX_RUNTIMES } from "../experiment.ts";
 import { valueAt } from "./issues.ts";
 
 const UNDISCLOSED = "Undisclosed by the paper.";
@@ -301,7 +301,10 @@ export const experimentSchema = z
       .describe("What is measured, never trained on."),
     sandbox: z
       .strictObject({
-        runtime: z.literal("process").default("process").describe("process: bubblewrap."),
+        runtime: z
+          .enum(SANDBOX_RUNTIMES)
+          .default("process")
+          .describe("process: bubblewrap on the host's system; docker: containers of a Docker daemon."),
         memoryMb: count(64).default(1_024).describe("Memory limit of one sandbox, MiB."),
         processes: count(1).default(64).describe("Processes in one sandbox at most."),
         reuseCommands: z

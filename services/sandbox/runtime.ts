@@ -1,4 +1,5 @@
 /** The contract of a sandbox: what an agent's commands and a grader's tests run in. */
+import type { SandboxRuntimeName } from "../../core/experiment.ts";
 import type { FileChange } from "../../core/task.ts";
 
 export interface SandboxLimits {
@@ -142,7 +143,7 @@ export interface Sandbox {
 /** A sandbox as `SandboxRuntime.list` finds it. */
 export interface SandboxInfo {
   readonly name: string;
-  readonly runtime: SandboxRuntime["name"];
+  readonly runtime: SandboxRuntimeName;
   readonly identity: SandboxIdentity;
   /** Milliseconds since the epoch; of an adopted sandbox: when it was first made. */
   readonly created: number;
@@ -151,7 +152,7 @@ export interface SandboxInfo {
 }
 
 export interface SandboxRuntime {
-  readonly name: "process" | "docker";
+  readonly name: SandboxRuntimeName;
   /** Null when sandboxes can run here, else the reason and the remedy. */
   unavailable(): Promise<string | null>;
   create(spec: SandboxSpec, identity: SandboxIdentity): Promise<Sandbox>;

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSandboxActivities, type SandboxServices } from "../../activities/index.ts";
+import type { SandboxServices } from "../../activities/index.ts";
 import type { GroupInput } from "../../activities/types.ts";
 import { random } from "../../core/random.ts";
 import { parseExperimentFile } from "../../core/schemas/index.ts";
@@ -20,6 +20,7 @@ import {
   makeTask,
   openActivityBench,
   POLICY,
+  sandboxActivities,
 } from "./activities-services.ts";
 
 const smallest = await readFile(new URL("../support/smallest.yaml", import.meta.url), "utf8");
@@ -47,7 +48,7 @@ const attempts = (slot: string) =>
 
 describe("rollout", () => {
   const roll = (input: GroupInput, member: number) =>
-    call(createSandboxActivities(services).rollout, { group: input, member });
+    call(sandboxActivities(services).rollout, { group: input, member });
   const script = [bash("echo 1 > made"), "done"];
   /** What `sayer` says, with the seeds it was asked with; `fail` is thrown instead of that completion. */
   const policy = (texts: readonly string[], fail?: { readonly at: number; readonly error: Error }) => {

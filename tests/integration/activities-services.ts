@@ -56,6 +56,10 @@ export interface ActivityBench {
   close(): Promise<void>;
 }
 
+/** With the same services whatever the runtime. */
+export const sandboxActivities = (services: SandboxServices) =>
+  createSandboxActivities(services, () => services);
+
 /** The change of a rollout whose grading gives `outcome`. */
 export const changeOf = (outcome: Verdict["outcome"]): FileChange[] => [
   { kind: "write", path: "outcome", content: outcome, encoding: "utf8" },
@@ -154,7 +158,7 @@ export async function makeTask(
   services: SandboxServices,
   name: string,
 ): Promise<{ readonly environment: EnvironmentRef; readonly candidate: CandidateRef; readonly task: Task }> {
-  const activities = createSandboxActivities(services);
+  const activities = sandboxActivities(services);
   const environment = await call(activities.prepareEnvironment, { name, repeats: 1 });
   const { candidates } = await call(activities.synthesise, {
     seed: 1,
@@ -271,5 +275,5 @@ export async function recordGraded(
   members: readonly Member[],
 ): Promise<void> {
   await recordRollouts(services, group, members);
-  await call(createSandboxActivities(services).verify, { ...group, size: members.length });
+  await call(sandboxActivities(services).verify, { ...group, size: members.length });
 }

@@ -1,12 +1,7 @@
 /** Activities on a real record: what counts as a sample, which tasks are admitted, what reaches the trainer, what it leaves behind. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createGpuActivities,
-  createRecordActivities,
-  createSandboxActivities,
-  type SandboxServices,
-} from "../../activities/index.ts";
+import { createGpuActivities, createRecordActivities, type SandboxServices } from "../../activities/index.ts";
 import type { FilterInput, GroupInput } from "../../activities/types.ts";
 import type { ArtifactRef } from "../../core/artifact.ts";
 import { shortKey } from "../../core/candidates.ts";
@@ -26,6 +21,7 @@ import {
   POLICY,
   recordGraded,
   recordRollouts,
+  sandboxActivities,
 } from "./activities-services.ts";
 
 const smallest = await readFile(new URL("../support/smallest.yaml", import.meta.url), "utf8");
@@ -45,7 +41,7 @@ const group = (change: Partial<GroupInput>): GroupInput => groupOf(settings, tas
 
 describe("synthesise", () => {
   it("draws no candidate that was used before, and any other as it would have", async () => {
-    const sandbox = createSandboxActivities(services);
+    const sandbox = sandboxActivities(services);
     const record = createRecordActivities(services);
     const environment = await call(sandbox.prepareEnvironment, { name: "text-table", repeats: 1 });
     const draw = (exclude: ArtifactRef | null) =>
@@ -76,7 +72,7 @@ describe("synthesise", () => {
 });
 
 describe("verify", () => {
-  const verify = (input: GroupInput) => call(createSandboxActivities(services).verify, input);
+  const verify = (input: GroupInput) => call(sandboxActivities(services).verify, input);
 
   it("makes verdicts raw and shaped rewards, a truncated success half of one, and grades no rollout again", async () => {
     const input = group({ key: "verify/mixed", size: 4 });

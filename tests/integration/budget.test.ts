@@ -1,7 +1,7 @@
 /** The infrastructure budget: of slots, of verdicts and of validations, on a real record. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSandboxActivities, type SandboxServices } from "../../activities/index.ts";
+import type { SandboxServices } from "../../activities/index.ts";
 import type { CandidateRef, GroupInput } from "../../activities/types.ts";
 import { parseExperimentFile } from "../../core/schemas/index.ts";
 import { withSetting } from "../../core/steering.ts";
@@ -27,6 +27,7 @@ import {
   openActivityBench,
   POLICY,
   recordRollouts,
+  sandboxActivities,
 } from "./activities-services.ts";
 
 const smallest = await readFile(new URL("../support/smallest.yaml", import.meta.url), "utf8");
@@ -61,7 +62,7 @@ async function group(experiment: string): Promise<GroupInput> {
 }
 const nameOf = (input: GroupInput) => input.scope.experiment;
 const rollout = (input: GroupInput) =>
-  call(createSandboxActivities(services).rollout, { group: input, member: 0 }, nameOf(input));
+  call(sandboxActivities(services).rollout, { group: input, member: 0 }, nameOf(input));
 const release = (input: GroupInput, request: string) =>
   releaseExperiment(services.db, { experiment: nameOf(input), request });
 const holdOf = async (input: GroupInput) => (await readHold(services.db, nameOf(input)))!;
@@ -132,7 +133,7 @@ describe("the budget of a slot", () => {
     const validate = () => Promise.reject(new SynthesisError("infrastructure", "no room"));
     const broken = { ...services, synthesis: { ...services.synthesis, validate } };
     const validation = call(
-      createSandboxActivities(broken).validate,
+      sandboxActivities(broken).validate,
       { recordScope: "amended/it/1/try/1", candidate, stabilityRuns: 1, level: 2 as const },
       "amended",
     );
@@ -185,7 +186,7 @@ describe("the budget of a slot", () => {
     expect(bench.published.slice(before)).toEqual([POLICY.id]);
     const publish = () => Promise.reject(down);
     const deaf = { ...services, policy: { ...services.policy, publish } };
-    const again = call(createSandboxActivities(deaf).rollout, { group: input, member: 0 }, "not-served");
+    const again = call(sandboxActivities(deaf).rollout, { group: input, member: 0 }, "not-served");
     await expect(again).rejects.toMatchObject(held);
     expect((await holdOf(input)).hold?.reason).toContain("not-served: restarted");
   });
@@ -203,7 +204,7 @@ describe("a verdict's own budget", () => {
         return isDown ? { ...verdict, outcome: "infrastructure", offending: ["boot: no room"] } : verdict;
       },
     };
-    const verify = () => call(createSandboxActivities({ ...services, grading }).verify, input, "verdict");
+    const verify = () => call(sandboxActivities({ ...services, grading }).verify, input, "verdict");
     await expect(verify()).rejects.toMatchObject(infrastructure);
     await expect(verify()).rejects.toMatchObject(held);
     const reason = "verify failed 2 times: grading verdict/group/0: boot: no room";
@@ -228,7 +229,7 @@ describe("a validation's own budget", () => {
     const recordScope = "gates/it/1/try/1";
     const run = (on: SandboxServices) =>
       call(
-        createSandboxActivities(on).validate,
+        sandboxActivities(on).validate,
         { recordScope, candidate, stabilityRuns: 1, level: 2 as const },
         "gates",
       );
@@ -253,7 +254,7 @@ describe("a validation's own budget", () => {
       });
     const stopped = { ...services, synthesis: { ...services.synthesis, validate } };
     const run = call(
-      createSandboxActivities(stopped).validate,
+      sandboxActivities(stopped).validate,
       { recordScope: "paused/it/1/try/1", candidate, stabilityRuns: 1, level: 2 as const },
       "paused",
     );

@@ -2,7 +2,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createSandboxActivities } from "../../activities/index.ts";
 import { listRollouts } from "../../services/store/index.ts";
 import {
   type ActivityBench,
@@ -11,6 +10,7 @@ import {
   makeTask,
   openActivityBench,
   recordRollouts,
+  sandboxActivities,
 } from "./activities-services.ts";
 import { smallest } from "./workflows-recorder.ts";
 
@@ -23,7 +23,7 @@ afterAll(() => bench?.close());
 it("gives no verdict in a damaged environment, and grades again once it is prepared anew", async () => {
   const { services } = bench;
   const { environment, task } = await makeTask(services, "text-table");
-  const activities = createSandboxActivities(services);
+  const activities = sandboxActivities(services);
   const group = groupOf(smallest, task.id, {});
   await recordRollouts(services, group, [{ outcome: "passed" }, { outcome: "failed" }]);
   const { modules } = await services.environments.byKey(environment.key);

@@ -1,9 +1,8 @@
 /** A process that runs the rollout activity, says which turn it asks for, and waits there to be killed; started by rollout-resume.test.ts. */
 import { readFile } from "node:fs/promises";
-import { createSandboxActivities } from "../../activities/index.ts";
 import type { RolloutInput } from "../../activities/types.ts";
 import { turnTeller } from "../support/turn-teller.ts";
-import { activityBenchOn, call } from "./activities-services.ts";
+import { activityBenchOn, call, sandboxActivities } from "./activities-services.ts";
 
 interface Order {
   readonly url: string;
@@ -21,5 +20,5 @@ const { client } = turnTeller(order.input, order.script, async (turn) => {
   if (turn === order.stallAt) await new Promise((resolve) => setInterval(resolve, 2 ** 30));
 });
 bench.play(client);
-await call(createSandboxActivities(bench.services).rollout, order.input);
+await call(sandboxActivities(bench.services).rollout, order.input);
 console.log("accepted");

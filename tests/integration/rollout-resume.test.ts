@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSandboxActivities, type SandboxServices } from "../../activities/index.ts";
+import type { SandboxServices } from "../../activities/index.ts";
 import type { RolloutInput } from "../../activities/types.ts";
 import { parseExperimentFile } from "../../core/schemas/index.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
@@ -20,7 +20,14 @@ import {
 } from "../../services/store/index.ts";
 import { turnTeller } from "../support/turn-teller.ts";
 import { bash, sayCall } from "../unit/harness-policy.ts";
-import { type ActivityBench, call, groupOf, makeTask, openActivityBench } from "./activities-services.ts";
+import {
+  type ActivityBench,
+  call,
+  groupOf,
+  makeTask,
+  openActivityBench,
+  sandboxActivities,
+} from "./activities-services.ts";
 
 const smallest = await readFile(new URL("../support/smallest.yaml", import.meta.url), "utf8");
 const settings = parseExperimentFile(smallest, "smallest.yaml");
@@ -40,7 +47,7 @@ const slot = (name: string, change = {}): RolloutInput => {
   return { group: groupOf(settings, taskId, { key: `e/${name}`, limits, ...change }), member: 0 };
 };
 const rollout = (input: RolloutInput, on: SandboxServices = services) =>
-  call(createSandboxActivities(on).rollout, input);
+  call(sandboxActivities(on).rollout, input);
 
 const attempts = (key: string) =>
   services.db
