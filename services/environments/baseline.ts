@@ -1,8 +1,9 @@
 /** The baseline: what an untouched package's tests say, over repeated runs. */
 import type { StatusMap, TestStatus } from "../../core/task.ts";
 import type { TestRunRequest, TestRunResult } from "../grading/types.ts";
+import type { SandboxLimits } from "../sandbox/runtime.ts";
 import { EnvironmentError } from "./errors.ts";
-import type { PreparedEnvironment } from "./types.ts";
+import type { LimitOverrides, PreparedEnvironment } from "./types.ts";
 
 /** Runs an environment's tests, each file by a new node in a fresh sandbox (the grading service's cold runner). */
 export type RunTests = (request: TestRunRequest) => Promise<TestRunResult>;
@@ -88,6 +89,10 @@ export function mergeRuns(name: string, runs: readonly TestRunResult[]): Baselin
   };
 }
 
+function withoutAbsent(limits: LimitOverrides = {}): Partial<SandboxLimits> {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+}
+
 function runUntouched(
   environment: PreparedEnvironment,
   runTests: RunTests,
@@ -96,7 +101,7 @@ function runUntouched(
   return runTests({
     environment,
     overlay: [],
-    limits: LIMITS,
+    limits: { ...LIMITS, ...withoutAbsent(environment.entry.limits) },
     cpuSeconds: CPU_SECONDS,
     wallSeconds: WALL_SECONDS,
     ...(signal === undefined ? {} : { signal }),

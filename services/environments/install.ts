@@ -1,88 +1,142 @@
-/** Brings the catalogue's packages from the registry into the data folder, once per lockfile. */
+/** Installations of pinned files in the data folder: each made once, by the registry's own client, and checked before it is used. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Catalogue } from "./catalogue.ts";
 import { EnvironmentError } from "./errors.ts";
 import { environmentsFolder, moveIntoPlace, removeAbandoned, temporaryPath } from "./folders.ts";
-import { hashTree, readTree } from "./tree.ts";
+import type { NpmLock } from "./pins.ts";
+import { hashTree, readTree, type Tree } from "./tree.ts";
 
-/** Beside node_modules: the hash of what npm put there, when it had just checked every tarball. */
+/** Beside the installed folder: the hash of what the client put there, when it had just checked every file. */
 const HASH_FILE = "sha256";
 
 /** Installations this process has compared with their hash. */
 const checked = new Set<string>();
 
-function npmCi(folder: string, signal: AbortSignal | undefined): Promise<void> {
+export interface ToolOptions {
+  readonly cwd: string;
+  /** Variables beside this process's own. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Bytes kept of what a tool complains about. */
+const COMPLAINT = 4000;
+
+/** Runs a registry's client or a compiler and returns what it printed. Throws `EnvironmentError("install")` with its complaint. */
+export function runTool(
+  command: string,
+  args: readonly string[],
+  { cwd, env, signal }: ToolOptions,
+): Promise<string> {
+  const what = `${command} ${args.slice(0, 3).join(" ")}`;
   return new Promise((resolve, reject) => {
-    const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--prefer-offline"];
-    const child = spawn("npm", ["ci", ...flags], {
-      cwd: folder,
-      stdio: ["ignore", "ignore", "pipe"],
+    const child = spawn(command, args, {
+      cwd,
+      stdio: ["ignore", "pipe", "pipe"],
+      ...(env !== undefined && { env: { ...process.env, ...env } }),
       ...(signal === undefined ? {} : { signal }),
     });
+    let output = "";
     let complaints = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      complaints = (complaints + text).slice(-4000);
+      complaints = (complaints + text).slice(-COMPLAINT);
     });
     child.on("error", (cause: NodeJS.ErrnoException) => {
       if (signal?.aborted) return reject(signal.reason);
-      const why = cause.code === "ENOENT" ? "npm is not on PATH" : cause.message;
-      reject(new EnvironmentError("install", `npm ci could not be started: ${why}`, { cause }));
+      const why = cause.code === "ENOENT" ? `${command} is not installed` : cause.message;
+      reject(new EnvironmentError("install", `${what} could not be started: ${why}`, { cause }));
     });
     child.on("close", (code) => {
-      if (code === 0) return resolve();
+      if (code === 0) return resolve(output);
       if (signal?.aborted) return reject(signal.reason);
-      reject(new EnvironmentError("install", `npm ci ended with ${code}:\n${complaints.trim()}`));
+      const complaint = complaints.trim() || output.slice(-COMPLAINT).trim();
+      reject(new EnvironmentError("install", `${what} ended with ${code}:\n${complaint}`));
     });
   });
 }
 
-/** npm's links to programs are no part of any package. */
-function hashInstalled(target: string): Promise<string> {
-  return readTree(join(target, "node_modules"), (path) => !/(^|\/)\.bin$/.test(path)).then(hashTree);
+/**
+ * Links to programs, programs with the host's paths in them, and notes of how files came here differ from one installation of the same
+ * files to the next.
+ */
+const INCIDENTAL = /(^|\/)\.bin$|^bin$|\.dist-info\/(RECORD|INSTALLER|REQUESTED|direct_url\.json)$/;
+
+/** What an installation holds. */
+export function readInstalled(folder: string): Promise<Tree> {
+  return readTree(folder, (path) => !INCIDENTAL.test(path));
 }
 
-/** True when the installation is there and is still what npm had checked. */
-async function isWhole(target: string): Promise<boolean> {
+/** True when the installation is there and is still what was checked. */
+async function isWhole(target: string, content: string): Promise<boolean> {
   if (!existsSync(join(target, HASH_FILE))) return false;
   if (checked.has(target)) return true;
   const expected = await readFile(join(target, HASH_FILE), "utf8");
-  const whole = await hashInstalled(target).then(
-    (hash) => hash === expected,
+  const whole = await readInstalled(join(target, content)).then(
+    (tree) => hashTree(tree) === expected,
     () => false,
   );
   if (whole) checked.add(target);
   return whole;
 }
 
+export interface Installation {
+  readonly dataFolder: string;
+  /** Name of the installation's folder below `<data>/environments`; names what it is made from. */
+  readonly name: string;
+  /** Folder inside it that `fill` makes. */
+  readonly content: string;
+  /** Makes the installation in an empty folder. */
+  readonly fill: (folder: string) => Promise<void>;
+  readonly log?: (() => void) | undefined;
+}
+
 /**
- * Installs the catalogue's lockfile and returns the folder's `node_modules`. Nothing a package ships is run. Safe to call
- * from several processes at once: each works in a folder of its own and the first one's result stays. An installation that
- * was changed since is made again.
+ * The content folder of an installation. Safe to call from several processes at once: each works in a folder of its own and the
+ * first one's result stays. An installation that was changed since is made again.
  */
-export async function installCatalogue(
-  catalogue: Catalogue,
-  dataFolder: string,
-  options: { readonly signal?: AbortSignal; readonly log?: (line: string) => void } = {},
-): Promise<string> {
+export async function installOnce(installation: Installation): Promise<string> {
+  const { dataFolder, name, content, fill } = installation;
   const folder = environmentsFolder(dataFolder);
-  const target = join(folder, `modules-${catalogue.lockHash.slice(0, 12)}`);
-  const modules = join(target, "node_modules");
+  const target = join(folder, name);
   await removeAbandoned(folder, Date.now());
-  if (await isWhole(target)) return modules;
-  options.log?.(`installing the packages of ${join(catalogue.folder, "package-lock.json")}`);
-  const temporary = temporaryPath(folder, "modules");
+  if (await isWhole(target, content)) return join(target, content);
+  installation.log?.();
+  const temporary = temporaryPath(folder, "install");
   try {
     await mkdir(temporary, { recursive: true });
-    for (const name of ["package.json", "package-lock.json"])
-      await copyFile(join(catalogue.folder, name), join(temporary, name));
-    await npmCi(temporary, options.signal);
-    await writeFile(join(temporary, HASH_FILE), await hashInstalled(temporary));
-    await moveIntoPlace(temporary, target, { replace: !(await isWhole(target)) });
+    await fill(temporary);
+    await writeFile(join(temporary, HASH_FILE), hashTree(await readInstalled(join(temporary, content))));
+    await moveIntoPlace(temporary, target, { replace: !(await isWhole(target, content)) });
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
-  return modules;
+  return join(target, content);
+}
+
+const NPM_FLAGS = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--prefer-offline"];
+
+/** Installs a lockfile and returns the folder's `node_modules`. Nothing a package ships is run. */
+export function installLock(
+  lock: Pick<NpmLock, "folder" | "hash">,
+  dataFolder: string,
+  options: { readonly signal?: AbortSignal; readonly log?: (line: string) => void } = {},
+): Promise<string> {
+  return installOnce({
+    dataFolder,
+    name: `modules-${lock.hash.slice(0, 12)}`,
+    content: "node_modules",
+    fill: async (folder) => {
+      for (const name of ["package.json", "package-lock.json"])
+        await copyFile(join(lock.folder, name), join(folder, name));
+      await runTool("npm", ["ci", ...NPM_FLAGS], { cwd: folder, signal: options.signal });
+      // npm makes no folder for a lockfile without packages.
+      await mkdir(join(folder, "node_modules"), { recursive: true });
+    },
+    log: () => options.log?.(`installing the packages of ${join(lock.folder, "package-lock.json")}`),
+  });
 }

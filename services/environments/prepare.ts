@@ -1,21 +1,18 @@
 /** Makes a prepared environment of a catalogue entry: tree, modules, baseline; once per data folder. */
-import { createHash } from "node:crypto";
-import { open, rm } from "node:fs/promises";
+import { cp, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { canonicalJson } from "../../core/canonical.ts";
 import { measureBaseline, type RunTests } from "./baseline.ts";
 import { type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./catalogue.ts";
-import { collectModules } from "./closure.ts";
 import { findSourceCopies } from "./copies.ts";
 import { EnvironmentError } from "./errors.ts";
 import { environmentsFolder, moveIntoPlace, temporaryPath } from "./folders.ts";
-import { installCatalogue } from "./install.ts";
+import { gatherGo } from "./go.ts";
+import { type Gathered, type GatherOptions, type Materials, toMaterials } from "./materials.ts";
+import { gatherNpm } from "./npm.ts";
+import { gatherPython } from "./python.ts";
 import { type EnvironmentRecord, environmentFolder, RECORD_FILE, readRecord, toPrepared } from "./record.ts";
-import { hashTree, readTree, type Tree, writeTree } from "./tree.ts";
+import { type Tree, writeTree } from "./tree.ts";
 import type { PreparedEnvironment } from "./types.ts";
-
-/** Part of every key; raised when preparation itself changes what it makes. */
-const PREPARATION = "1";
 
 /** Runs of the untouched tests unless the caller wants another number. */
 export const BASELINE_RUNS = 3;
@@ -31,14 +28,6 @@ export interface PrepareOptions {
   readonly catalogue?: Catalogue;
   readonly signal?: AbortSignal;
   readonly log?: (line: string) => void;
-}
-
-/** Everything of an environment that follows from its pins alone: no test has run. */
-interface Materials {
-  readonly entry: PinnedEntry;
-  readonly tree: Tree;
-  readonly modules: Tree;
-  readonly record: Omit<EnvironmentRecord, "baseline" | "baselineRuns" | "cpuSeconds" | "unstable">;
 }
 
 function subtree(tree: Tree, keep: (path: string) => boolean): Tree {
@@ -67,26 +56,15 @@ export function assertNoSourceCopy(entry: PinnedEntry, tree: Tree, modules: Tree
     );
 }
 
-async function gather(entry: PinnedEntry, installed: string): Promise<Materials> {
-  const folder = join(installed, entry.packageName);
-  const tree = await readTree(folder, (path) => path !== "node_modules" && !entry.omit.includes(path));
-  for (const path of [...entry.sources, ...entry.tests])
-    if (!tree.has(path))
-      throw new EnvironmentError("catalogue", `${entry.name}: ${entry.source} has no file ${path}`);
-  const modules = await collectModules(entry, tree, installed);
-  const { packageName, version, integrity, ...plain } = entry;
-  const pins = {
-    packageName,
-    version,
-    integrity,
-    entry: { ...plain, sources: [...entry.sources], tests: [...entry.tests], omit: [...entry.omit] },
-    tools: { node: process.version, preparation: PREPARATION },
-    treeHash: hashTree(tree),
-    modulesHash: hashTree(modules),
-  };
-  const hash = createHash("sha256").update(canonicalJson(pins)).digest("hex");
-  const record = { key: `${entry.name}@${version}-${hash.slice(0, 12)}`, ...pins };
-  return { entry, tree, modules, record };
+function gather(entry: PinnedEntry, options: GatherOptions): Promise<Gathered> {
+  switch (entry.pins.kind) {
+    case "npm":
+      return gatherNpm(entry, entry.pins.lock, options);
+    case "pypi":
+      return gatherPython(entry, entry.pins.wheels, options);
+    case "go":
+      return gatherGo(entry, options);
+  }
 }
 
 async function writeDurably(file: string, text: string): Promise<void> {
@@ -121,8 +99,12 @@ async function build(materials: Materials, options: PrepareOptions, repeats: num
   assertNoSourceCopy(entry, materials.tree, materials.modules);
   const temporary = temporaryPath(environmentsFolder(options.dataFolder), entry.name);
   try {
-    await writeTree(materials.tree, join(temporary, "root"));
-    await writeTree(materials.modules, join(temporary, "modules"));
+    // Test files of tape environments never had modes, and their trees' hashes are in published evidence.
+    const programs = { programs: entry.framework !== "tape" };
+    await writeTree(materials.tree, join(temporary, "root"), programs);
+    await writeTree(materials.modules, join(temporary, "modules"), programs);
+    for (const [name, source] of Object.entries(materials.extras))
+      await cp(source, join(temporary, name), { recursive: true });
     const untested = { ...record, baseline: {}, baselineRuns: repeats, cpuSeconds: 0, unstable: [] };
     const measured = await measureBaseline(
       toPrepared(untested, temporary),
@@ -159,9 +141,8 @@ export async function prepareEnvironment(options: PrepareOptions): Promise<Prepa
   const repeats = options.repeats ?? BASELINE_RUNS;
   const catalogue = options.catalogue ?? (await loadCatalogue());
   const entry = findEntry(catalogue, options.name);
-  const installed = await installCatalogue(catalogue, dataFolder, options);
+  const materials = toMaterials(entry, await gather(entry, options));
   signal?.throwIfAborted();
-  const materials = await gather(entry, installed);
   const { key } = materials.record;
   if ((await usableRecord(dataFolder, key, repeats, options.log)) === null)
     await build(materials, options, repeats);

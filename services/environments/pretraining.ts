@@ -2,22 +2,23 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { loadCatalogue } from "./catalogue.ts";
-import { installCatalogue } from "./install.ts";
+import { installLock } from "./install.ts";
 
-/** Sources of every `pretrain` package, in catalogue order; `path` is `<package>/<file>`. Installs the catalogue if needed. */
+/** Sources of every `pretrain` package, in catalogue order; `path` is `<package>/<file>`. Installs their lockfiles if needed. */
 export async function pretrainingSources(
   dataFolder: string,
   signal?: AbortSignal,
 ): Promise<{ readonly path: string; readonly text: string }[]> {
   const catalogue = await loadCatalogue();
-  const modules = await installCatalogue(catalogue, dataFolder, signal === undefined ? {} : { signal });
-  const files = catalogue.entries
-    .filter((entry) => entry.role === "pretrain")
-    .flatMap((entry) => entry.sources.map((source) => ({ entry, source })));
-  return Promise.all(
-    files.map(async ({ entry, source }) => ({
-      path: `${entry.name}/${source}`,
-      text: await readFile(join(modules, entry.packageName, source), "utf8"),
-    })),
-  );
+  const found: { path: string; text: string }[] = [];
+  for (const { name, packageName, role, sources, pins } of catalogue.entries) {
+    if (role !== "pretrain" || pins.kind !== "npm") continue;
+    const modules = await installLock(pins.lock, dataFolder, signal === undefined ? {} : { signal });
+    for (const source of sources)
+      found.push({
+        path: `${name}/${source}`,
+        text: await readFile(join(modules, packageName, source), "utf8"),
+      });
+  }
+  return found;
 }

@@ -1,11 +1,13 @@
 /** `environment.json`: what is on record about a prepared environment, and whether its folder still agrees. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { z } from "zod";
 import { REPORT_FORMATS } from "../../core/task.ts";
 import { EnvironmentError } from "./errors.ts";
 import { environmentsFolder } from "./folders.ts";
+import { commandsOf, limitsOfEntry } from "./frameworks.ts";
+import { modulesMount } from "./mount.ts";
 import { hashTree, readTree } from "./tree.ts";
 import { FRAMEWORKS, type PreparedEnvironment } from "./types.ts";
 
@@ -31,6 +33,8 @@ const recordSchema = z.strictObject({
         reportFile: z.string().nullable(),
       })
       .optional(),
+    lock: z.string().optional(),
+    tools: paths.optional(),
     limits: z.strictObject({ memoryMb: z.int(), processes: z.int(), diskMb: z.int() }).partial().optional(),
   }),
   /** Versions that the tree and its baseline depend on. */
@@ -38,6 +42,20 @@ const recordSchema = z.strictObject({
   /** sha256 (hex) of the tree and of the modules, by `hashTree`. */
   treeHash: z.string(),
   modulesHash: z.string(),
+  /** What the tests are run by, with which variables; absent = tape's way. */
+  commands: z
+    .array(
+      z.strictObject({
+        scope: z.string(),
+        argv: z.array(z.string()),
+        format: z.enum(REPORT_FORMATS),
+        reportFile: z.string().nullable(),
+      }),
+    )
+    .optional(),
+  env: z.record(z.string(), z.string()).optional(),
+  /** Read-only mounts of the host's own tools, beside the modules. */
+  mounts: z.array(z.strictObject({ source: z.string(), target: z.string() })).optional(),
   baseline: z.record(z.string(), z.enum(["passed", "failed", "skipped", "xfail"])),
   baselineRuns: z.int().min(1),
   cpuSeconds: z.number().min(0),
@@ -52,21 +70,25 @@ export function environmentFolder(dataFolder: string, key: string): string {
   return join(environmentsFolder(dataFolder), key);
 }
 
+/** The entry with the limits its framework needs. */
+function withLimits(entry: EnvironmentRecord["entry"]): EnvironmentRecord["entry"] {
+  const limits = limitsOfEntry(entry);
+  return Object.keys(limits).length === 0 ? entry : { ...entry, limits };
+}
+
 export function toPrepared(record: EnvironmentRecord, folder: string): PreparedEnvironment {
   return {
     key: record.key,
-    entry: record.entry,
+    entry: withLimits(record.entry),
     root: join(folder, "root"),
     modules: join(folder, "modules"),
     image: null,
-    mounts: [{ source: join(folder, "modules"), target: "/repo/node_modules" }],
-    env: {},
-    commands: record.entry.tests.map((file) => ({
-      scope: file,
-      argv: ["node", file],
-      format: "tap",
-      reportFile: null,
-    })),
+    mounts: [
+      modulesMount({ entry: record.entry, modules: join(folder, "modules") }),
+      ...(record.mounts ?? []).map(({ source, target }) => ({ source: resolve(folder, source), target })),
+    ],
+    env: record.env ?? {},
+    commands: record.commands ?? commandsOf(record.entry),
     baseline: record.baseline,
     baselineRuns: record.baselineRuns,
     cpuSeconds: record.cpuSeconds,

@@ -29,13 +29,25 @@ export async function readTree(folder: string, keep: (path: string) => boolean =
   return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Writes the tree with one mode and one time for all files. */
-export async function writeTree(tree: Tree, folder: string): Promise<void> {
+const SCRIPT = Buffer.from("#!");
+const ELF = Buffer.from("\x7fELF", "latin1");
+
+/** What the system would run: trees keep no modes, so that a file's first bytes decide. */
+export function isProgram(content: Uint8Array): boolean {
+  return [SCRIPT, ELF].some((magic) => magic.equals(content.subarray(0, magic.length)));
+}
+
+/** Writes the tree with one time for all files and one mode; with `programs`, those can be run. */
+export async function writeTree(
+  tree: Tree,
+  folder: string,
+  options: { readonly programs?: boolean } = {},
+): Promise<void> {
   const folders = new Set<string>([folder]);
   for (const [path, content] of tree) {
     const target = join(folder, path);
     await mkdir(dirname(target), { recursive: true, mode: 0o755 });
-    await writeFile(target, content, { mode: 0o644 });
+    await writeFile(target, content, { mode: options.programs && isProgram(content) ? 0o755 : 0o644 });
     await utimes(target, FILE_TIME, FILE_TIME);
     for (let at = dirname(target); at.length > folder.length; at = dirname(at)) folders.add(at);
   }

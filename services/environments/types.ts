@@ -38,6 +38,10 @@ export interface CatalogueEntry {
   /** Files and folders left out of the tree, above all second copies of the sources (bundles, minified builds). */
   readonly omit?: readonly string[];
   readonly framework: Framework;
+  /** npm: folder of the lockfile, below the catalogue's; PyPI: `python/<lock>.txt` holds the wheels that the tests need. */
+  readonly lock?: string | undefined;
+  /** npm, all frameworks but tape: packages mounted whole, with all they depend on, beside the framework's own and the package's own. */
+  readonly tools?: readonly string[] | undefined;
   /** Only with `command`. `scope` is empty. */
   readonly test?: Omit<TestCommand, "scope"> | undefined;
   /** Where the tests need other limits than the usual ones. */

@@ -48,6 +48,13 @@ const data = () => join(scratch, "data");
 const prepare = (name: string, changes: Partial<Parameters<typeof prepareEnvironment>[0]> = {}) =>
   prepareEnvironment({ name, dataFolder: data(), runTests, catalogue, ...changes });
 
+/** Folder of the installation of the catalogue's own lockfile. */
+function installation(): string {
+  const { pins } = findEntry(catalogue, "camelize");
+  if (pins.kind !== "npm") throw new Error("camelize comes from npm");
+  return `modules-${pins.lock.hash.slice(0, 12)}`;
+}
+
 /** The catalogue with one entry changed. */
 function withEntry(name: string, changes: Partial<PinnedEntry>): Catalogue {
   const entries = catalogue.entries.map((entry) => (entry.name === name ? { ...entry, ...changes } : entry));
@@ -180,7 +187,7 @@ describe("preparation", () => {
   it("installs again what was changed since npm checked it", async () => {
     const dataFolder = join(scratch, "reinstalled");
     const whole = await prepare("word-wrapper", { dataFolder, repeats: 1 });
-    const installed = join(dataFolder, "environments", `modules-${catalogue.lockHash.slice(0, 12)}`);
+    const installed = join(dataFolder, "environments", installation());
     const source = join(installed, "node_modules", "word-wrapper", "index.js");
     await writeFile(source, (await readFile(source, "utf8")).replace("width", "height"));
     // As a new process sees it: this one has checked that folder already.
@@ -207,7 +214,7 @@ describe("preparation", () => {
     expect(new Set(all.map(({ key }) => key)).size).toBe(1);
     await expect(loadEnvironment(dataFolder, all[0]!.key)).resolves.toMatchObject({ baselineRuns: 1 });
     const names = await readdir(join(dataFolder, "environments"));
-    expect(names.sort()).toEqual([all[0]!.key, `modules-${catalogue.lockHash.slice(0, 12)}`]);
+    expect(names.sort()).toEqual([all[0]!.key, installation()]);
   }, 60_000);
 
   it("stops when it is cancelled, and leaves nothing half done", async () => {
@@ -221,7 +228,7 @@ describe("preparation", () => {
       prepare("ent", { dataFolder, runTests: cancelling, signal: controller.signal }),
     ).rejects.toThrow("cancelled");
     const names = await readdir(join(dataFolder, "environments"));
-    expect(names).toEqual([`modules-${catalogue.lockHash.slice(0, 12)}`]);
+    expect(names).toEqual([installation()]);
   }, 30_000);
 
   it("changes the key with the entry", async () => {

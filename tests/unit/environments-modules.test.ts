@@ -50,6 +50,7 @@ describe("the modules of an environment", () => {
     tests: ["test/a.js"],
     omit: [],
     framework: "tape",
+    pins: { kind: "npm", lock: { folder: "", hash: "", dependencies: {}, packages: {} } },
   };
 
   async function install(files: Record<string, string>): Promise<void> {

@@ -1,0 +1,139 @@
+/** Files of a Go module entry: its tree, its vendored dependencies, the host's Go and what of it is compiled beforehand. */
+import { createHash } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { PinnedEntry } from "./catalogue.ts";
+import { EnvironmentError } from "./errors.ts";
+import { environmentsFolder } from "./folders.ts";
+import { GO_CACHE_TARGET, GO_TARGET, goEnv } from "./frameworks.ts";
+import { installOnce, runTool } from "./install.ts";
+import { assertPaths, type Gathered, type GatherOptions, isKept } from "./materials.ts";
+import { hashTree, readTree, type Tree, writeTree } from "./tree.ts";
+
+const PREPARATION = "1";
+
+/** Hands compiled packages to the compiler: GOCACHEPROG. */
+const SERVE = fileURLToPath(new URL("./go-cache/serve.cjs", import.meta.url));
+
+/** Variables that decide what is compiled; the same in the sandbox (`goEnv`), so that its compiler finds what was compiled here. */
+const BUILD_ENV = {
+  CGO_ENABLED: "0",
+  GOTOOLCHAIN: "local",
+  GOSUMDB: "off",
+  GOWORK: "off",
+  GOTELEMETRY: "off",
+};
+
+export async function gatherGo(entry: PinnedEntry, options: GatherOptions): Promise<Gathered> {
+  const host = await goHost(options.signal);
+  const tree = await fetchModule(entry, options);
+  assertPaths(entry, tree);
+  if (!tree.has("go.mod"))
+    throw new EnvironmentError(
+      "install",
+      `${entry.source}: expected a go.mod in the module's root, found none`,
+    );
+  const { modules, objects } = await vendorAndCompile(entry, tree, host.version, options);
+  return {
+    tree,
+    modules,
+    tools: { go: host.version, preparation: PREPARATION, platform: `${process.platform}-${process.arch}` },
+    env: goEnv(modules.has("modules.txt")),
+    mounts: [
+      { source: host.root, target: GO_TARGET },
+      { source: "go-cache", target: GO_CACHE_TARGET },
+    ],
+    extras: { "go-cache/objects": objects, "go-cache/serve.cjs": SERVE },
+  };
+}
+
+/** The Go on this host's PATH. */
+async function goHost(signal?: AbortSignal): Promise<{ readonly version: string; readonly root: string }> {
+  const output = await runTool("go", ["env", "GOVERSION", "GOROOT"], { cwd: "/", env: BUILD_ENV, signal });
+  const [version, root] = output.trim().split("\n") as [string, string];
+  return { version, root };
+}
+
+/** The module from the proxy, without what the entry leaves out. Throws when it is not what the pin says. */
+async function fetchModule(entry: PinnedEntry, options: GatherOptions): Promise<Tree> {
+  const module = `${entry.packageName}@v${entry.version}`;
+  const text = await runTool("go", ["mod", "download", "-json", module], {
+    cwd: tmpdir(),
+    env: { ...BUILD_ENV, ...moduleCache(options.dataFolder) },
+    signal: options.signal,
+  });
+  const { Dir } = JSON.parse(text) as { readonly Dir: string };
+  const files = await readTree(Dir);
+  const found = moduleHash(module, files);
+  if (found !== entry.integrity)
+    throw new EnvironmentError("install", `${entry.source}: expected ${entry.integrity}, found ${found}`);
+  return new Map([...files].filter(([path]) => isKept(entry, path)));
+}
+
+/** Downloads are kept in the data folder, writable so that they can be removed with it. */
+function moduleCache(dataFolder: string): Record<string, string> {
+  return {
+    GOMODCACHE: join(environmentsFolder(dataFolder), "downloads", "go"),
+    GOFLAGS: "-modcacherw -mod=mod",
+    GOWORK: "off",
+  };
+}
+
+/** The hash of go.sum: sha256 over the sorted `<sha256>  <module>@<version>/<path>` lines (golang.org/x/mod/sumdb/dirhash, Hash1). */
+export function moduleHash(module: string, files: Tree): string {
+  const hash = createHash("sha256");
+  const byName = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+  for (const path of [...files.keys()].sort(byName))
+    hash.update(`${createHash("sha256").update(files.get(path)!).digest("hex")}  ${module}/${path}\n`);
+  return `h1:${hash.digest("base64")}`;
+}
+
+/**
+ * The packages of other modules that sources and tests import (`go mod vendor`), pinned by the module's own go.sum; and, compiled, these and those
+ * of the standard library. Nothing of the module itself is compiled: its objects would be a second copy of it.
+ */
+async function vendorAndCompile(
+  entry: PinnedEntry,
+  tree: Tree,
+  version: string,
+  options: GatherOptions,
+): Promise<{ readonly modules: Tree; readonly objects: string }> {
+  const scratch = await mkdtemp(join(tmpdir(), "tadpole-go-"));
+  const { signal, dataFolder } = options;
+  try {
+    await writeTree(tree, join(scratch, "repo"));
+    const cwd = join(scratch, "repo");
+    const fetching = { ...BUILD_ENV, ...moduleCache(dataFolder), GOFLAGS: "-modcacherw -mod=readonly" };
+    await runTool("go", ["mod", "vendor"], { cwd, env: fetching, signal });
+    const vendored = await readTree(join(cwd, "vendor")).catch(() => new Map<string, Uint8Array>());
+    const flags = `${goEnv(vendored.has("modules.txt")).GOFLAGS!} -buildvcs=false`;
+    const env = { ...BUILD_ENV, GOFLAGS: flags, GOPROXY: "off", GOMODCACHE: join(scratch, "none") };
+    const format = "{{if and (or .Standard (not .Module.Main)) (not .ForTest)}}{{.ImportPath}}{{end}}";
+    const listed = await runTool("go", ["list", "-deps", "-test", "-f", format, "./..."], {
+      cwd,
+      env,
+      signal,
+    });
+    const packages = [...new Set(listed.split("\n"))]
+      .filter((name) => name !== "" && name !== "unsafe")
+      .sort();
+    const what = [version, flags, process.arch, hashTree(vendored), ...packages].join("\0");
+    const objects = await installOnce({
+      dataFolder,
+      name: `go-objects-${createHash("sha256").update(what).digest("hex").slice(0, 12)}`,
+      content: "objects",
+      fill: async (folder) => {
+        const cache = join(folder, "objects");
+        await runTool("go", ["build", ...packages], { cwd, env: { ...env, GOCACHE: cache }, signal });
+        for (const name of ["trim.txt", "README", "testexpire.txt"])
+          await rm(join(cache, name), { force: true });
+      },
+      log: () => options.log?.(`compiling ${packages.length} packages for ${entry.name}`),
+    });
+    return { modules: vendored, objects };
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}

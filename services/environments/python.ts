@@ -1,0 +1,131 @@
+/** Files of a PyPI entry: its sdist's tree, and the wheels its tests need. The package itself is never installed: its tree is the source. */
+import { createHash } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { readArchive } from "./archive.ts";
+import type { PinnedEntry } from "./catalogue.ts";
+import { download } from "./download.ts";
+import { EnvironmentError } from "./errors.ts";
+import { importRoots, pythonEnv } from "./frameworks.ts";
+import { installOnce, readInstalled, runTool } from "./install.ts";
+import { assertPaths, type Gathered, type GatherOptions, isKept } from "./materials.ts";
+import { normalName } from "./pins.ts";
+import type { Tree } from "./tree.ts";
+
+/** The system's own Python: sandboxes see /usr, so that it is the one that runs the tests. */
+export const PYTHON = "/usr/bin/python3";
+
+const PREPARATION = "1";
+
+export async function gatherPython(
+  entry: PinnedEntry,
+  wheels: string | null,
+  options: GatherOptions,
+): Promise<Gathered> {
+  const python = (
+    await runTool(PYTHON, ["-c", "import platform; print(platform.python_version())"], { cwd: "/" })
+  ).trim();
+  const sdist = await fetchSdist(entry, options);
+  const whole = withoutTopFolder(entry, sdist);
+  const tree = new Map([...whole].filter(([path]) => isKept(entry, path)));
+  assertPaths(entry, tree);
+  const installed = wheels === null ? new Map() : await readWheels(entry, wheels, python, options);
+  const modules = new Map([...installed, ...distribution(entry)].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return {
+    tree,
+    modules,
+    tools: { python, preparation: PREPARATION, platform: `${process.platform}-${process.arch}` },
+    env: pythonEnv(importRoots(entry.sources, (path) => tree.has(path))),
+  };
+}
+
+/** The sdist pinned by its sha256, from PyPI or whatever index pip is told of. */
+async function fetchSdist(entry: PinnedEntry, options: GatherOptions): Promise<Tree> {
+  const sha256 = entry.integrity.replace(/^sha256:/, "");
+  const project = normalName(entry.packageName);
+  const bytes = await download({
+    dataFolder: options.dataFolder,
+    sha256,
+    what: `${entry.source} (sha256 ${sha256})`,
+    find: () => findOnIndex(project, sha256, options.signal),
+    ...(options.signal && { signal: options.signal }),
+  });
+  return readArchive(`${entry.source}`, bytes);
+}
+
+/** Address of the file with that hash: PyPI's simple index as JSON (PEP 691). */
+async function findOnIndex(
+  project: string,
+  sha256: string,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
+  const index = (process.env.PIP_INDEX_URL ?? "https://pypi.org/simple").replace(/\/$/, "");
+  const address = `${index}/${project}/`;
+  const response = await fetch(address, {
+    headers: { accept: "application/vnd.pypi.simple.v1+json" },
+    ...(signal && { signal }),
+  });
+  if (!response.ok) throw new Error(`${address} answered ${response.status}`);
+  const { files } = (await response.json()) as {
+    readonly files: readonly { readonly url: string; readonly hashes: { readonly sha256?: string } }[];
+  };
+  const file = files.find(({ hashes }) => hashes.sha256 === sha256);
+  return file && new URL(file.url, address).href;
+}
+
+/** sdists hold one folder, `<name>-<version>`, and everything in it. */
+function withoutTopFolder(entry: PinnedEntry, sdist: Tree): Tree {
+  const tops = new Set([...sdist.keys()].map((path) => path.split("/", 1)[0]!));
+  const [top] = tops;
+  if (tops.size !== 1 || top === undefined)
+    throw new EnvironmentError(
+      "install",
+      `${entry.source}: expected one folder in the sdist, found ${tops.size}`,
+    );
+  return new Map([...sdist].map(([path, content]) => [path.slice(top.length + 1), content]));
+}
+
+const PIP_FLAGS = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--no-compile", "--quiet"];
+
+/** Installs a file of hashed wheels, once per file and Python; nothing they ship is run. */
+async function readWheels(
+  entry: PinnedEntry,
+  file: string,
+  python: string,
+  options: GatherOptions,
+): Promise<Tree> {
+  const text = await readFile(file, "utf8");
+  const hash = createHash("sha256").update(`${text}\0${python}`).digest("hex");
+  const folder = await installOnce({
+    dataFolder: options.dataFolder,
+    name: `wheels-${hash.slice(0, 12)}`,
+    content: "python",
+    fill: async (temporary) => {
+      await mkdir(join(temporary, "python"));
+      await writeFile(join(temporary, "requirements.txt"), text);
+      const args = ["-m", "pip", "install", ...PIP_FLAGS, "--target", "python", "-r", "requirements.txt"];
+      await runTool(PYTHON, args, { cwd: temporary, signal: options.signal });
+    },
+    log: () => options.log?.(`installing the wheels of ${file}`),
+  });
+  const installed = await readInstalled(folder);
+  const own = [...installed.keys()].find((path) => isDistributionOf(path, entry.packageName));
+  if (own !== undefined)
+    throw new EnvironmentError(
+      "source-copy",
+      `${entry.name}: ${file} installs ${own}, a copy of the package's own source`,
+    );
+  return installed;
+}
+
+function isDistributionOf(path: string, packageName: string): boolean {
+  const [, name] = /^([^/]+?)-[^/-]+\.dist-info\//.exec(path) ?? [];
+  return name !== undefined && normalName(name) === normalName(packageName);
+}
+
+/** What `importlib.metadata` reads of an installed distribution: many packages ask for their own version. */
+function distribution(entry: PinnedEntry): Tree {
+  const folder = `${normalName(entry.packageName).replaceAll("-", "_")}-${entry.version}.dist-info`;
+  const metadata = `Metadata-Version: 2.1\nName: ${entry.packageName}\nVersion: ${entry.version}\n`;
+  return new Map([[`${folder}/METADATA`, Buffer.from(metadata)]]);
+}
