@@ -28,10 +28,13 @@ export interface ReportText {
   readonly cut: boolean;
 }
 
+/** Seconds of a whole run. */
+type RunBudget = Pick<TestRunRequest, "cpuSeconds" | "wallSeconds" | "signal">;
+
 /** Adds up the results of a run's commands; the limits are the run's, each command gets what is left. */
 export class CommandResults {
   stoppedBy: TestRunResult["stoppedBy"];
-  private readonly request: TestRunRequest;
+  private readonly request: RunBudget;
   private readonly reports: TestReport[] = [];
   private readonly exitCodes: Record<string, number | null> = {};
   private readonly contradictions: string[] = [];
@@ -39,7 +42,7 @@ export class CommandResults {
   private cpuSeconds = 0;
   private wallSeconds = 0;
 
-  constructor(request: TestRunRequest) {
+  constructor(request: RunBudget) {
     this.request = request;
   }
 

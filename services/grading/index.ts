@@ -1,7 +1,11 @@
 /** Public surface of the grading service. */
+export { evidenceKey, evidenceOf, RULES_VERSION, taskHash } from "./evidence.ts";
 export { createGrading } from "./grade.ts";
 export { limitsOf, TEST_LIMITS, verifierLimits } from "./limits.ts";
 export { parseReport } from "./parsers/index.ts";
 export { mergeReports, parseTap } from "./parsers/tap.ts";
+export { testMounts } from "./protect.ts";
+export { STANDALONE_GRADER } from "./standalone-path.ts";
+export type { StandaloneTask } from "./standalone-task.ts";
 export * from "./types.ts";
 export { type Decision, decide } from "./verdict.ts";

@@ -1,0 +1,23 @@
+/** What the grader needs that runs as a program of its own (`standalone.ts`). */
+import type { Task, TestCommand } from "../../core/task.ts";
+
+export interface StandaloneTask extends Pick<Task, "failToPass" | "passToPass"> {
+  /** Absolute path of the base tree, which becomes the graded one. */
+  readonly workdir: string;
+  /** A tar archive of the agent's tree. */
+  readonly agentArchive: string;
+  /** Folder that holds `protectedRoots`. */
+  readonly tests: string;
+  /** Test files and folders, put back before the tests run; relative to the tree. */
+  readonly protectedRoots: readonly string[];
+  /** Paths of the reference solution: a change may decide them even where they steer tests. */
+  readonly allowed: readonly string[];
+  /** Of the environment: may fail. */
+  readonly unstable: readonly string[];
+  readonly commands: readonly TestCommand[];
+  /** The whole environment of a command. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Of all commands together. */
+  readonly cpuSeconds: number;
+  readonly wallSeconds: number;
+}
