@@ -1,6 +1,8 @@
 /** Public surface of the sandbox service. */
+export { ensureBaseImage } from "./docker/image.ts";
+export { type Found, listSandboxes, type Reaped, reapSandboxes } from "./host.ts";
 export { createProcessRuntime } from "./process/runtime.ts";
 export * from "./runtime.ts";
-export { createRuntime, type HostOptions } from "./runtimes.ts";
+export { createRuntime, type HostOptions, hostRuntimes } from "./runtimes.ts";
 export { applyChanges, applyToManifest, changesBetween, encode } from "./tree/change.ts";
 export { hashManifest, type Manifest, scanTree } from "./tree/manifest.ts";

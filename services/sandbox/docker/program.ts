@@ -1,0 +1,89 @@
+/**
+ * The program that is process 1 of every container: it reads commands from its standard input, one at a time, runs each and says how it
+ * ended. POSIX sh, because that is what every image has.
+ *
+ * What makes it proof against what it runs:
+ * - Process 1 cannot be killed from inside its namespace. Its file is unreadable (`BOOT`), so that the kernel lets nobody of the same
+ *   user look into its memory or open its descriptors: neither the key nor the nonce can be found, nothing can be typed into the channel.
+ * - A line without the key is no command, so that left-over input is passed over.
+ * - After each command every other process is killed and awaited: kill(-1) from process 1 reaches all of them at once, forks in flight
+ *   included. Only then is the frame's end printed, so that nothing of a command can come after it.
+ * - A command's streams are opened anew: flags it sets on them (O_NONBLOCK) do not hold for process 1.
+ */
+
+/** Copies the shell to an unreadable file and becomes it. Arguments: PROGRAM and the folders whose free space is looked at. */
+export const BOOT = 'cp /bin/sh /tmp/.sh && chmod 0111 /tmp/.sh && exec /tmp/.sh -c "$@"';
+
+/**
+ * A command is a line `<key> <nonce> <kind> <cpu seconds or -> <bytes of input> <bytes of words or 0>`, followed by the words, quoted for a
+ * shell: on a line of their own (0), or as so many bytes; then the input. Kinds: `run` (no input), `feed` (that much input), `talk` (what
+ * comes is the command's input until it ends), `key` (the word is the new key).
+ * Its end is, on both streams, `\n<nonce> <exit code> <cpu ns> <out-of-memory kills> <refused forks> <free blocks|->\n`.
+ */
+export const PROGRAM = `rm -f /tmp/.sh
+exec 3>&2 2>/dev/null 4<&0
+umask 022
+unset HOSTNAME
+group=/sys/fs/cgroup
+if [ -f $group/memory/memory.oom_control ]; then
+  cpu_file=$group/cpuacct/cpuacct.usage memory_file=$group/memory/memory.oom_control pids_file=$group/pids/pids.events
+  cpu() { read -r used <$cpu_file; }
+else
+  memory_file=$group/memory.events pids_file=$group/pids.events
+  cpu() { read -r name used <$group/cpu.stat; used=$((used * 1000)); }
+fi
+count() {
+  count=0
+  while read -r name value; do [ "$name" = "$1" ] && count=$value; done <"$2"
+}
+look() {
+  used=0; cpu
+  count oom_kill $memory_file; killed=$count
+  count max $pids_file; refused=$count
+}
+run() {
+  [ "$seconds" = - ] || { ulimit -S -t "$seconds"; ulimit -H -t $((seconds + 1)); }
+  exec setsid sh -c 'echo 1000 >/proc/self/oom_score_adj; exec "$@"' sh "$@" >/proc/self/fd/1 2>/proc/self/fd/3 3>&- 4<&-
+}
+sweep() {
+  turns=0
+  while kill -9 -1; jobs >/dev/null; set -- /proc/[0-9]*; [ $# -gt 1 ]; do
+    turns=$((turns + 1))
+    [ $turns -gt 200 ] && sleep 0.02
+  done
+}
+trap 'hit=1; kill -9 -1' USR1
+folders=$*
+read -r key
+while :; do
+  hit=
+  if ! read -r word nonce kind seconds bytes length; then
+    [ -n "$hit" ] && continue
+    exit 0
+  fi
+  [ "$word" = "$key" ] || continue
+  if [ "$length" = 0 ]; then IFS= read -r words; else words=$(head -c "$length"); fi
+  newline='
+'
+  eval "set -- $words"
+  hit=
+  look; used_before=$used killed_before=$killed refused_before=$refused
+  code=0
+  case $kind in
+  run) run "$@" </dev/null & ;;
+  talk) run "$@" <&4 & ;;
+  feed) head -c "$bytes" <&4 3>&- 4<&- | { (run "$@"); code=$?; cat >/dev/null; exit $code; } & ;;
+  key) key=$1; : & ;;
+  esac
+  wait $!
+  code=$?
+  [ -n "$hit" ] && code=137
+  sweep
+  look
+  free=-
+  [ $code -eq 0 ] && [ $((used - used_before)) -lt 10000000 ] || free=$(stat -f -c %a $folders | tr '\\n' ,)
+  set -- "$nonce" $code $((used - used_before)) $((killed - killed_before)) $((refused - refused_before)) "\${free:--}"
+  printf '\\n%s %s %s %s %s %s\\n' "$@"
+  printf '\\n%s %s %s %s %s %s\\n' "$@" >&3
+done
+`;
