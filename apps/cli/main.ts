@@ -35,6 +35,7 @@ const order = [
   "down",
   "status",
   "gc",
+  "sandboxes",
   "worker",
   "doctor",
 ];

@@ -1,6 +1,6 @@
 /** The runtimes of this host, by name. */
 import { join } from "node:path";
-import type { SandboxRuntimeName } from "../../core/experiment.ts";
+import { SANDBOX_RUNTIMES, type SandboxRuntimeName } from "../../core/experiment.ts";
 import { createProcessRuntime } from "./process/runtime.ts";
 import { SandboxError, type SandboxRuntime } from "./runtime.ts";
 
@@ -22,3 +22,7 @@ export function createRuntime(
       throw new SandboxError("unavailable", "no docker runtime here");
   }
 }
+
+/** All of them, whether they work here or not. */
+export const hostRuntimes = (options: HostOptions): readonly SandboxRuntime[] =>
+  SANDBOX_RUNTIMES.slice(0, 1).map((name) => createRuntime(name, options));

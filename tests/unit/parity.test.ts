@@ -52,6 +52,7 @@ const BELOW: Readonly<Record<string, string>> = {
   "apps/cli/experiment-view.ts": "picks an evaluation out of what was read",
   "apps/cli/commands/env.ts": "host command",
   "apps/cli/commands/report.ts": "host command",
+  "apps/cli/commands/sandboxes.ts": "host command",
   "apps/cli/doctor.ts": "host command",
 };
 
