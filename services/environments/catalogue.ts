@@ -73,6 +73,16 @@ const LANGUAGES: Record<SourceKind, readonly CatalogueEntry["framework"][]> = {
   go: ["go-test", "command"],
 };
 
+/** Whose `tools` mean something: whole packages of Node; plugins of pytest. */
+const TOOLED: readonly CatalogueEntry["framework"][] = [
+  "node-test",
+  "mocha",
+  "jest",
+  "vitest",
+  "pytest",
+  "command",
+];
+
 const limit = z.int().positive();
 
 const entrySchema = z.strictObject({
@@ -199,10 +209,10 @@ function checkEntry(where: string, entry: RawEntry): void {
       "catalogue",
       `${where}: test: expected with framework command and only there, found framework ${entry.framework}`,
     );
-  if (entry.tools !== undefined && (kind !== "npm" || entry.framework === "tape"))
+  if (entry.tools !== undefined && !TOOLED.includes(entry.framework))
     throw new EnvironmentError(
       "catalogue",
-      `${where}: tools: expected for npm: sources with another framework than tape only`,
+      `${where}: tools: expected with ${TOOLED.join(", ")} only, found framework ${entry.framework}`,
     );
   if (entry.lock !== undefined && kind === "go")
     throw new EnvironmentError("catalogue", `${where}: lock: a Go module is pinned by ${GO_PINS}`);

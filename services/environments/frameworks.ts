@@ -17,11 +17,14 @@ const REPORT_JSON = "/tmp/test-report.json";
 
 export type Language = "node" | "python" | "go" | "other";
 
+/** Whether the environment's tree has a file. */
+export type HasFile = (path: string) => boolean;
+
 interface FrameworkRow {
   readonly language: Language;
   /** Packages that must be there whole, beside what the entry names. */
   readonly tools: readonly string[];
-  readonly commands: (entry: CatalogueEntry) => readonly TestCommand[];
+  readonly commands: (entry: CatalogueEntry, hasFile: HasFile) => readonly TestCommand[];
   /** Where the tool itself needs more than the usual limits. */
   readonly limits?: LimitOverrides;
 }
@@ -110,18 +113,29 @@ const TABLE: Record<Framework, FrameworkRow> = {
   pytest: {
     language: "python",
     tools: [],
-    commands: ({ tests }) =>
+    // The package's own `addopts` name plugins for coverage and style that are not there.
+    commands: ({ tests, tools = [] }) =>
       one(
-        ["python3", "-m", "pytest", "-p", "no:cacheprovider", `--junitxml=${REPORT_XML}`, ...tests],
-        "junit",
+        [
+          ...["python3", "-m", "pytest", "-p", "no:cacheprovider", ...tools.flatMap((name) => ["-p", name])],
+          ...["-o", "addopts=", "--color=no", `--junitxml=${REPORT_XML}`],
+          ...tests,
+        ],
+        "pytest",
         REPORT_XML,
       ),
   },
   unittest: {
     language: "python",
     tools: [],
-    commands: ({ tests }) =>
-      one(["python3", "-m", "unittest", "-v", ...tests.map(unittestName)], "unittest", null),
+    commands: ({ tests }, hasFile) => {
+      const files = tests.filter((path) => path.endsWith(".py"));
+      const folders = tests.filter((path) => !path.endsWith(".py"));
+      return [
+        ...(files.length > 0 ? one(["python3", "-m", "unittest", "-v", ...files], "unittest", null) : []),
+        ...folders.map((folder) => discover(folder, hasFile)),
+      ];
+    },
   },
   "go-test": {
     language: "go",
@@ -137,9 +151,15 @@ const TABLE: Record<Framework, FrameworkRow> = {
   },
 };
 
-/** A file or folder as unittest names it: dotted for files; folders of tests are discovered by their package. */
-function unittestName(path: string): string {
-  return path.replace(/\.py$/, "").replaceAll("/", ".");
+/** A folder that is a package is imported as one: its tests may import each other. */
+function discover(folder: string, hasFile: HasFile): TestCommand {
+  const top = hasFile(`${folder}/__init__.py`) ? ["-t", "."] : [];
+  return {
+    scope: folder,
+    argv: ["python3", "-m", "unittest", "discover", "-v", "-s", folder, ...top],
+    format: "unittest",
+    reportFile: null,
+  };
 }
 
 const SOURCE_LANGUAGES: Record<string, Language> = { npm: "node", pypi: "python", go: "go" };
@@ -157,8 +177,8 @@ export function frameworkTools(framework: Framework): readonly string[] {
 }
 
 /** What runs an entry's tests, in order. */
-export function commandsOf(entry: CatalogueEntry): readonly TestCommand[] {
-  return TABLE[entry.framework].commands(entry);
+export function commandsOf(entry: CatalogueEntry, hasFile: HasFile): readonly TestCommand[] {
+  return TABLE[entry.framework].commands(entry, hasFile);
 }
 
 /** The entry's own limits, else the framework's; what neither names is the caller's. */
@@ -167,7 +187,7 @@ export function limitsOfEntry(entry: Pick<CatalogueEntry, "framework" | "limits"
 }
 
 /** Folders that hold the packages of these files, relative to the tree's root (`""` = the root): what Python must look in for them. */
-export function importRoots(sources: readonly string[], hasFile: (path: string) => boolean): string[] {
+export function importRoots(sources: readonly string[], hasFile: HasFile): string[] {
   const roots = sources.map((source) => {
     let folder = source.includes("/") ? source.slice(0, source.lastIndexOf("/")) : "";
     while (folder !== "" && hasFile(`${folder}/__init__.py`))

@@ -1,6 +1,6 @@
 /** Files of a Go module entry: its tree, its vendored dependencies, the host's Go and what of it is compiled beforehand. */
 import { createHash } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,7 +35,7 @@ export async function gatherGo(entry: PinnedEntry, options: GatherOptions): Prom
       "install",
       `${entry.source}: expected a go.mod in the module's root, found none`,
     );
-  const { modules, objects } = await vendorAndCompile(entry, tree, host.version, options);
+  const { modules, cache } = await vendorAndCompile(entry, tree, host.version, options);
   return {
     tree,
     modules,
@@ -43,9 +43,8 @@ export async function gatherGo(entry: PinnedEntry, options: GatherOptions): Prom
     env: goEnv(modules.has("modules.txt")),
     mounts: [
       { source: host.root, target: GO_TARGET },
-      { source: "go-cache", target: GO_CACHE_TARGET },
+      { source: join("..", cache), target: GO_CACHE_TARGET },
     ],
-    extras: { "go-cache/objects": objects, "go-cache/serve.cjs": SERVE },
   };
 }
 
@@ -99,7 +98,7 @@ async function vendorAndCompile(
   tree: Tree,
   version: string,
   options: GatherOptions,
-): Promise<{ readonly modules: Tree; readonly objects: string }> {
+): Promise<{ readonly modules: Tree; readonly cache: string }> {
   const scratch = await mkdtemp(join(tmpdir(), "tadpole-go-"));
   const { signal, dataFolder } = options;
   try {
@@ -119,20 +118,25 @@ async function vendorAndCompile(
     const packages = [...new Set(listed.split("\n"))]
       .filter((name) => name !== "" && name !== "unsafe")
       .sort();
-    const what = [version, flags, process.arch, hashTree(vendored), ...packages].join("\0");
-    const objects = await installOnce({
+    const serve = await readFile(SERVE, "utf8");
+    const what = [version, flags, process.arch, hashTree(vendored), serve, ...packages].join("\0");
+    const name = `go-cache-${createHash("sha256").update(what).digest("hex").slice(0, 12)}`;
+    await installOnce({
       dataFolder,
-      name: `go-objects-${createHash("sha256").update(what).digest("hex").slice(0, 12)}`,
-      content: "objects",
+      name,
+      content: "cache",
       fill: async (folder) => {
-        const cache = join(folder, "objects");
-        await runTool("go", ["build", ...packages], { cwd, env: { ...env, GOCACHE: cache }, signal });
-        for (const name of ["trim.txt", "README", "testexpire.txt"])
-          await rm(join(cache, name), { force: true });
+        const objects = join(folder, "cache", "objects");
+        await mkdir(objects, { recursive: true });
+        await writeFile(join(folder, "cache", "serve.cjs"), serve);
+        await runTool("go", ["build", ...packages], { cwd, env: { ...env, GOCACHE: objects }, signal });
+        // Notes of the tool's own, with times in them.
+        for (const note of ["trim.txt", "README", "testexpire.txt"])
+          await rm(join(objects, note), { force: true });
       },
-      log: () => options.log?.(`compiling ${packages.length} packages for ${entry.name}`),
+      log: () => options.log?.(`compiling ${packages.length} packages that ${entry.name} is built on`),
     });
-    return { modules: vendored, objects };
+    return { modules: vendored, cache: join(name, "cache") };
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }

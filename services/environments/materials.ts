@@ -24,15 +24,12 @@ export interface Gathered {
   readonly env?: Readonly<Record<string, string>>;
   /** Sources relative to the environment's folder, or absolute on the host; no part of the key. */
   readonly mounts?: EnvironmentRecord["mounts"];
-  /** Folders copied into the environment's folder, by their names there; they follow from the rest and are no part of the key. */
-  readonly extras?: Readonly<Record<string, string>>;
 }
 
 export interface Materials {
   readonly entry: PinnedEntry;
   readonly tree: Tree;
   readonly modules: Tree;
-  readonly extras: Readonly<Record<string, string>>;
   readonly record: Omit<EnvironmentRecord, "baseline" | "baselineRuns" | "cpuSeconds" | "unstable">;
 }
 
@@ -95,10 +92,13 @@ export function toMaterials(entry: PinnedEntry, gathered: Gathered): Materials {
     tools: { ...tools },
     treeHash: hashTree(tree),
     modulesHash: hashTree(modules),
-    ...(env !== undefined && { env: { ...env }, commands: commandsOf(entry).map(plainCommand) }),
+    ...(env !== undefined && {
+      env: { ...env },
+      commands: commandsOf(entry, (path) => tree.has(path)).map(plainCommand),
+    }),
   };
   const record = { key: keyOf(pins), ...pins, ...(mounts !== undefined && { mounts }) };
-  return { entry, tree, modules, extras: gathered.extras ?? {}, record };
+  return { entry, tree, modules, record };
 }
 
 const plainCommand = (command: ReturnType<typeof commandsOf>[number]) => ({

@@ -1,5 +1,5 @@
 /** Makes a prepared environment of a catalogue entry: tree, modules, baseline; once per data folder. */
-import { cp, open, rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { measureBaseline, type RunTests } from "./baseline.ts";
 import { type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./catalogue.ts";
@@ -103,8 +103,6 @@ async function build(materials: Materials, options: PrepareOptions, repeats: num
     const programs = { programs: entry.framework !== "tape" };
     await writeTree(materials.tree, join(temporary, "root"), programs);
     await writeTree(materials.modules, join(temporary, "modules"), programs);
-    for (const [name, source] of Object.entries(materials.extras))
-      await cp(source, join(temporary, name), { recursive: true });
     const untested = { ...record, baseline: {}, baselineRuns: repeats, cpuSeconds: 0, unstable: [] };
     const measured = await measureBaseline(
       toPrepared(untested, temporary),

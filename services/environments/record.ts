@@ -88,7 +88,7 @@ export function toPrepared(record: EnvironmentRecord, folder: string): PreparedE
       ...(record.mounts ?? []).map(({ source, target }) => ({ source: resolve(folder, source), target })),
     ],
     env: record.env ?? {},
-    commands: record.commands ?? commandsOf(record.entry),
+    commands: record.commands ?? commandsOf(record.entry, () => false),
     baseline: record.baseline,
     baselineRuns: record.baselineRuns,
     cpuSeconds: record.cpuSeconds,
@@ -132,5 +132,7 @@ export async function readRecord(dataFolder: string, key: string): Promise<Envir
     }
     if (found !== hash) throw damaged(`${name} is not what was prepared (sha256 ${found}, expected ${hash})`);
   }
+  for (const { source } of record.mounts ?? [])
+    if (!existsSync(resolve(folder, source))) throw damaged(`${source}, which it mounts, is gone`);
   return record;
 }

@@ -40,7 +40,10 @@ export interface CatalogueEntry {
   readonly framework: Framework;
   /** npm: folder of the lockfile, below the catalogue's; PyPI: `python/<lock>.txt` holds the wheels that the tests need. */
   readonly lock?: string | undefined;
-  /** npm, all frameworks but tape: packages mounted whole, with all they depend on, beside the framework's own and the package's own. */
+  /**
+   * npm, all frameworks but tape: packages mounted whole, with all they depend on, beside the framework's own and the package's own.
+   * pytest: modules of plugins; none is loaded that is not named.
+   */
   readonly tools?: readonly string[] | undefined;
   /** Only with `command`. `scope` is empty. */
   readonly test?: Omit<TestCommand, "scope"> | undefined;
