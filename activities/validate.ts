@@ -1,8 +1,12 @@
 /** validate: runs the gates on a candidate, and records the task with its first statement if it passes them all. */
 import type { ArtifactRef } from "../core/artifact.ts";
+import type { Evidence, StatementLevel, Task } from "../core/task.ts";
+import { evidenceOf, gradedTreeHash, RULES_VERSION } from "../services/grading/index.ts";
 import {
   getJson,
+  getStatement,
   getTask,
+  hashJson,
   isWhole,
   putJson,
   recordStatement,
@@ -24,6 +28,13 @@ interface Validation {
   readonly candidate: number;
   readonly taskId: string | null;
   readonly gates: readonly GateVerdict[];
+  /** What the validation rests on, the solved tree with it; null where there is no task. */
+  readonly evidence: ValidationEvidence | null;
+}
+
+interface ValidationEvidence extends Evidence {
+  /** sha256 (hex) of the statement the task got. */
+  readonly statement: string;
 }
 
 export async function validate(services: SandboxServices, input: ValidateInput): Promise<ValidateOutput> {
@@ -40,12 +51,11 @@ export async function validate(services: SandboxServices, input: ValidateInput):
         environment: candidate.environment.key,
         stabilityRuns,
         level,
+        rules: RULES_VERSION,
       },
     } as const;
-    const whole = async ({ taskId }: Validation) =>
-      taskId === null ||
-      (await isWhole(services.artifacts, (await getTask(services.db, taskId)).artifact as ArtifactRef));
-    const { taskId, gates } = await pieceOf<Validation>(services, of, whole, () =>
+    const whole = (found: Validation) => stillRests(services, found, level);
+    const { taskId, gates, evidence } = await pieceOf<Validation>(services, of, whole, () =>
       runGates(services, input, signal),
     );
     const rejectedBy = gates.find((gate) => !gate.passed)?.gate ?? null;
@@ -56,10 +66,30 @@ export async function validate(services: SandboxServices, input: ValidateInput):
       generator: candidate.generator,
       outcome: rejectedBy ?? "valid",
       gates: [...gates],
+      evidence,
     });
     return { taskId, rejectedBy };
   });
 }
+
+/** Whether task and statement are, to the byte, those that passed the gates. */
+async function stillRests(
+  { db, artifacts }: SandboxServices,
+  { taskId, evidence }: Validation,
+  level: StatementLevel,
+): Promise<boolean> {
+  if (taskId === null) return true;
+  const { artifact } = await getTask(db, taskId);
+  if (!(await isWhole(artifacts, artifact as ArtifactRef))) return false;
+  const task = await getJson<Task>(artifacts, artifact as ArtifactRef);
+  const { hash } = await getStatement(db, taskId, level);
+  return hashJson(evidence) === hashJson(restsOn(task, evidence?.tree ?? "", hash));
+}
+
+const restsOn = (task: Task, tree: string, statement: string): ValidationEvidence => ({
+  ...evidenceOf(task, tree),
+  statement,
+});
 
 /** Gates that a candidate may fail because its environment's own tests do not run any more. */
 const BLAMES_ENVIRONMENT: ReadonlySet<GateName> = new Set(["build", "ends", "gold", "stability"]);
@@ -74,9 +104,13 @@ async function runGates(
   const { task, gates } = await services.synthesis.validate(environment, proposal, { stabilityRuns, signal });
   if (gates.some(({ gate, passed }) => !passed && BLAMES_ENVIRONMENT.has(gate)))
     await services.environments.check(environment.key);
+  let evidence: ValidationEvidence | null = null;
   if (task !== null) {
+    const statement = writeStatement(task, level);
     await recordTask(services.db, task, await putJson(services.artifacts, task, "task"));
-    await recordStatement(services.db, writeStatement(task, level));
+    await recordStatement(services.db, statement);
+    const solved = await gradedTreeHash({ environment, task, change: task.gold });
+    evidence = restsOn(task, solved, statement.hash);
   }
-  return { candidate: candidate.index, taskId: task?.id ?? null, gates };
+  return { candidate: candidate.index, taskId: task?.id ?? null, gates, evidence };
 }

@@ -1,9 +1,9 @@
 /** verify: grades a group's rollouts in fresh sandboxes and records verdicts, rewards and the group. */
-import { ApplicationFailure } from "@temporalio/activity";
 import { keepGroup } from "../core/advantage.ts";
 import { mayReuseGroup } from "../core/reuse.ts";
 import { shapedReward } from "../core/reward.ts";
-import type { FileChange, Task, Verdict } from "../core/task.ts";
+import type { FileChange, Task } from "../core/task.ts";
+import { evidenceOf } from "../services/grading/index.ts";
 import {
   findVerdict,
   type GradedRollout,
@@ -13,6 +13,7 @@ import {
   recordGroup,
   setVerdict,
 } from "../services/store/index.ts";
+import { blamesEnvironment, lost, provable } from "./blame.ts";
 import { heartbeating } from "./context.ts";
 import type { SandboxServices } from "./services.ts";
 import { loadTask } from "./tasks.ts";
@@ -24,35 +25,22 @@ export async function verify(services: SandboxServices, group: GroupInput): Prom
     if (rollouts.length !== group.size) {
       throw new Error(`group ${group.key} has ${rollouts.length} rollouts on record, expected ${group.size}`);
     }
-    const raw: (0 | 1)[] = [];
-    const rewards: number[] = [];
+    const task = await loadTask(services, group.taskId);
+    const graded: Graded[] = [];
     for (const row of rollouts) {
-      const verdictKey = verdictKeyOf(group, row);
-      const verdict =
-        (await knownVerdict(services, group, row, verdictKey)) ??
-        (await gradeRollout(services, group, row, signal));
-      const passed = verdict.rawReward === 1 ? 1 : 0;
-      const reward = shapedReward(
-        {
-          raw: passed,
-          truncated: row.truncated,
-          generatedTokens: row.generated_tokens,
-          iteration: group.scope.iteration,
-        },
-        group.reward,
-      );
-      await setVerdict(services.db, row.key, {
-        outcome: verdict.outcome,
-        rule: verdict.rule,
-        rawReward: passed,
-        reward,
-        verdictKey,
-        ...(verdict.key === row.key ? {} : { from: verdict.key }),
-      });
-      raw.push(passed);
-      rewards.push(reward);
-      beat({ graded: raw.length });
+      const verdictKey = verdictKeyOf(group, row, task);
+      const known = await knownVerdict(services, group, row, verdictKey);
+      const verdict = known ?? (await gradeRollout(services, group, row, task, signal));
+      graded.push({ row, verdict, verdictKey, isNew: known === undefined });
+      // A pass needs no other proof than itself.
+      if (verdict.rawReward === 1) await recordVerdict(services, group, graded.at(-1)!);
+      beat({ graded: graded.length });
     }
+    const raw = graded.map(({ verdict }) => (verdict.rawReward === 1 ? 1 : 0));
+    if (!raw.includes(1) && graded.some(({ isNew }) => isNew))
+      await provable(services, task, group.grading.mode, signal);
+    for (const one of graded) if (one.verdict.rawReward !== 1) await recordVerdict(services, group, one);
+    const rewards = graded.map((one) => rewardOf(group, one));
     const passes = raw.reduce<number>((sum, value) => sum + value, 0);
     const meanReward = rewards.reduce((sum, value) => sum + value, 0) / rewards.length;
     const zeroVariance = !keepGroup(raw);
@@ -74,14 +62,50 @@ export async function verify(services: SandboxServices, group: GroupInput): Prom
   });
 }
 
-/** Equal keys = the same verdict. The reward is no part of it: it is worked out from the verdict each time. */
-function verdictKeyOf(group: GroupInput, row: RolloutRow): string {
-  return hashJson({
-    rollout: row.content_key,
-    task: group.taskId,
-    change: row.change,
-    mode: group.grading.mode,
+interface Graded {
+  readonly row: RolloutRow;
+  readonly verdict: GradedRollout;
+  readonly verdictKey: string;
+  /** False where it was on record. */
+  readonly isNew: boolean;
+}
+
+function rewardOf(group: GroupInput, { row, verdict }: Graded): number {
+  return shapedReward(
+    {
+      raw: verdict.rawReward === 1 ? 1 : 0,
+      truncated: row.truncated,
+      generatedTokens: row.generated_tokens,
+      iteration: group.scope.iteration,
+    },
+    group.reward,
+  );
+}
+
+async function recordVerdict({ db }: SandboxServices, group: GroupInput, graded: Graded): Promise<void> {
+  const { row, verdict, verdictKey } = graded;
+  await setVerdict(db, row.key, {
+    outcome: verdict.outcome,
+    rule: verdict.rule,
+    rawReward: verdict.rawReward === 1 ? 1 : 0,
+    reward: rewardOf(group, graded),
+    verdictKey,
+    evidence: verdict.evidence ?? null,
+    ...(verdict.key === row.key ? {} : { from: verdict.key }),
   });
+}
+
+/**
+ * Equal keys = the same verdict: the rollout's change, the whole task by its hash, the rules. The reward is no part of it: it is worked out
+ * from the verdict each time.
+ */
+export function verdictKeyOf(
+  group: Pick<GroupInput, "grading">,
+  row: Pick<RolloutRow, "content_key" | "change">,
+  task: Task,
+): string {
+  const { tree: _, ...rests } = evidenceOf(task, "");
+  return hashJson({ rollout: row.content_key, change: row.change, mode: group.grading.mode, ...rests });
 }
 
 /** The verdict that the rollout has already, or that an earlier try found for it. */
@@ -97,6 +121,7 @@ async function knownVerdict(
       outcome: row.outcome as GradedRollout["outcome"],
       rule: row.rule as GradedRollout["rule"],
       rawReward: row.raw_reward,
+      evidence: row.evidence,
     };
   }
   if (!mayReuseGroup(group.reuse, group.phase, "verdict")) return undefined;
@@ -108,9 +133,9 @@ async function gradeRollout(
   services: SandboxServices,
   group: GroupInput,
   row: RolloutRow,
+  task: Task,
   signal: AbortSignal,
 ): Promise<GradedRollout> {
-  const task = await loadTask(services, group.taskId);
   const verdict = await services.grading.grade({
     environment: await services.environments.byKey(task.environment),
     task,
@@ -119,23 +144,13 @@ async function gradeRollout(
     reuse: group.grading.reuse,
     signal,
   });
-  if (verdict.outcome === "infrastructure") {
-    throw ApplicationFailure.create({
-      message: `grading ${row.key}: ${verdict.offending.join("; ")}`,
-      type: "Infrastructure",
-    });
-  }
+  if (verdict.outcome === "infrastructure") throw lost(`grading ${row.key}: ${verdict.offending.join("; ")}`);
   if (blamesEnvironment(task, verdict)) await services.environments.check(task.environment);
   return {
     key: row.key,
     outcome: verdict.outcome,
     rule: verdict.rule,
     rawReward: verdict.outcome === "passed" ? 1 : 0,
+    evidence: verdict.evidence,
   };
-}
-
-/** Whether more failed than the task is about: the change may have broken it, or the environment is broken, which must cost no reward. */
-function blamesEnvironment({ passToPass }: Task, { outcome, statuses }: Verdict): boolean {
-  if (outcome !== "failed") return false;
-  return passToPass.length === 0 || passToPass.some((test) => statuses[test] !== "passed");
 }

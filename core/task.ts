@@ -128,6 +128,7 @@ export type VerdictRule =
   | "patch-does-not-apply"
   | "fail-to-pass-failed"
   | "pass-to-pass-failed"
+  | "statuses-differ"
   | "no-tests-parsed"
   | "exit-code"
   | "timeout"
@@ -138,6 +139,20 @@ export type VerdictRule =
 export const VERDICT_OUTCOMES = ["passed", "failed", "infrastructure"] as const;
 export type Outcome = (typeof VERDICT_OUTCOMES)[number];
 
+/** What a verdict or a validation rests on, by hashes. It is found again only while all of them are the same. */
+export interface Evidence {
+  /** sha256 (hex) of the whole task. */
+  readonly task: string;
+  /** sha256 (hex) of the graded tree, protected files restored; "" where there is none, the change not being applicable. */
+  readonly tree: string;
+  /** Key of the environment. */
+  readonly environment: string;
+  /** sha256 (hex) of the task's verifier; null = the environment's own tests judge. */
+  readonly verifier: string | null;
+  /** Version of the rules of grading. */
+  readonly rules: string;
+}
+
 export interface Verdict {
   readonly outcome: Outcome;
   readonly rule: VerdictRule;
@@ -146,6 +161,7 @@ export interface Verdict {
   readonly statuses: StatusMap;
   /** sha256 of the graded tree (protected files restored). */
   readonly treeHash: string;
+  readonly evidence: Evidence;
   readonly cpuSeconds: number;
   readonly wallSeconds: number;
   readonly mode: "cold" | "warm" | "reused";

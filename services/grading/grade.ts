@@ -1,7 +1,9 @@
 /** The grading service: the agent's change on the task's base, tests put back, the one rule applied. */
 import type { FileChange, Verdict } from "../../core/task.ts";
+import type { PreparedEnvironment } from "../environments/types.ts";
 import { hashManifest, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
 import { createColdRunner } from "./cold.ts";
+import { evidenceKey, evidenceOf } from "./evidence.ts";
 import { limitsOf, verifierLimits } from "./limits.ts";
 import { withoutProtected } from "./protect.ts";
 import { composeChanges, gradedManifest } from "./tree.ts";
@@ -46,9 +48,11 @@ async function grade(request: GradeRequest, runTests: Run, cache: VerdictCache):
   let treeHash = "";
   try {
     const overlay = gradedOverlay(request);
-    treeHash = hashManifest(await gradedManifest(environment, overlay));
-    const key = `${environment.key} ${task.id} ${treeHash}`;
-    const known = request.reuse ? cache.get(key) : undefined;
+    treeHash = await gradedTreeHash(request);
+    const evidence = evidenceOf(task, treeHash);
+    const key = `${environment.key} ${evidenceKey(evidence)}`;
+    const mayReuse = request.reuse && !hasFlakySign(environment);
+    const known = mayReuse ? cache.get(key) : undefined;
     if (known !== undefined) return { ...known, mode: "reused" };
     const run = await runTests(
       {
@@ -61,9 +65,10 @@ async function grade(request: GradeRequest, runTests: Run, cache: VerdictCache):
       mode,
     );
     const verdict: Verdict = {
-      ...decide(task, run, environment.unstable),
+      ...decide(task, run, toleratedFailures(environment)),
       statuses: run.report.statuses,
       treeHash,
+      evidence,
       cpuSeconds: run.cpuSeconds,
       wallSeconds: run.wallSeconds,
       mode,
@@ -73,18 +78,42 @@ async function grade(request: GradeRequest, runTests: Run, cache: VerdictCache):
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     const wallSeconds = (performance.now() - started) / 1000;
-    return { ...decisionOf(error), statuses: {}, treeHash, cpuSeconds: 0, wallSeconds, mode };
+    const evidence = evidenceOf(task, treeHash);
+    return { ...decisionOf(error), statuses: {}, treeHash, evidence, cpuSeconds: 0, wallSeconds, mode };
   }
+}
+
+/** sha256 (hex) of the tree that a change is graded in. Throws SandboxError `path` for one that does not apply. */
+export async function gradedTreeHash(
+  request: Pick<GradeRequest, "environment" | "task" | "change">,
+): Promise<string> {
+  return hashManifest(await gradedManifest(request.environment, gradedOverlay(request)));
 }
 
 /**
  * The base is the task's own: what it changes is in the tree whatever it is; only the agent's part is filtered. Where the environment's
  * tests judge they are mounted, so that the tree below a mount is the environment's.
  */
-function gradedOverlay({ environment, task, change }: GradeRequest): FileChange[] {
+function gradedOverlay({
+  environment,
+  task,
+  change,
+}: Pick<GradeRequest, "environment" | "task" | "change">): FileChange[] {
   const overlay = composeChanges(task.base, withoutProtected(change, { environment, task }));
   return task.verifier === undefined ? withoutProtected(overlay, { environment, task }) : overlay;
 }
+
+/**
+ * A tree's second run may say something else than its first: its verdict is not taken for another's. A task whose own runs disagreed is
+ * never admitted (the gate `stability`).
+ */
+const hasFlakySign = ({ unstable }: Pick<PreparedEnvironment, "unstable">): boolean => unstable.length > 0;
+
+/** Tests that fail in the untouched tree, too, always or at times. */
+const toleratedFailures = ({ unstable, baseline }: PreparedEnvironment): string[] => [
+  ...unstable,
+  ...Object.keys(baseline).filter((name) => baseline[name] === "failed"),
+];
 
 function decisionOf(error: SandboxError): Decision {
   if (error.kind === "path")

@@ -12,6 +12,7 @@ export interface Amount {
 /** Rows that belong to one experiment alone; its own row is the last to go. */
 const OWN_TABLES = [
   "ledger",
+  "regrades",
   "attempts",
   "rollouts",
   "groups",

@@ -60,6 +60,15 @@ export { findPiece, isWhole, type PieceKind, recordPiece } from "./pieces.ts";
 export { getPolicy, recordBatch, recordEvaluation, recordPolicy, recordUpdate } from "./policies.ts";
 export { type Progress, readProgress } from "./progress.ts";
 export { recordedArtifacts } from "./recorded-artifacts.ts";
+export {
+  type GradedRow,
+  listGraded,
+  listRegrades,
+  nextRegrade,
+  type Regraded,
+  type RegradeRow,
+  recordRegrade,
+} from "./regrades.ts";
 export { collectReport, type ReportData, type ReportExample } from "./report.ts";
 export {
   findGroup,

@@ -1,6 +1,6 @@
 /** Rollouts and the groups they form. Acceptance itself is `sealRollout` of `ledger.ts`. */
 import type { Selectable } from "kysely";
-import type { Outcome, VerdictRule } from "../../core/task.ts";
+import type { Evidence, Outcome, VerdictRule } from "../../core/task.ts";
 import { StoreError } from "./errors.ts";
 import { type Executor, type Row, upsert } from "./rows.ts";
 import type { Database } from "./schema.ts";
@@ -27,6 +27,7 @@ export interface RolloutVerdict {
   readonly verdictKey?: string;
   /** Key of the rollout whose verdict it is, where it was taken over. */
   readonly from?: string;
+  readonly evidence?: Evidence | null;
 }
 
 /** Writes what grading found; again is the same row. Throws StoreError `missing` when the rollout was never accepted. */
@@ -40,6 +41,7 @@ export async function setVerdict(db: Executor, key: string, verdict: RolloutVerd
       reward: verdict.reward,
       verdict_key: verdict.verdictKey ?? null,
       verdict_from: verdict.from ?? null,
+      evidence: verdict.evidence == null ? null : JSON.stringify(verdict.evidence),
     })
     .where("key", "=", key)
     .executeTakeFirst();

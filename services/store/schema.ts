@@ -78,6 +78,8 @@ export interface Database {
     generator: string;
     outcome: string;
     gates: Json;
+    /** `Evidence` (core/task.ts) of the valid task; null where there is none. */
+    evidence: OptionalJson;
     created_at: Timestamp;
   };
   /** One per probe of one (candidate, statement level, attempt at refining). The learnability label, with what it is valid for. */
@@ -139,6 +141,8 @@ export interface Database {
     verdict_key: Optional<string>;
     /** Key of the rollout whose verdict was taken over; null = it was graded itself. */
     verdict_from: Optional<string>;
+    /** `Evidence` (core/task.ts) of the verdict. */
+    evidence: OptionalJson;
     created_at: Timestamp;
   };
   attempts: {
@@ -247,6 +251,20 @@ export interface Database {
     result: Json;
     /** The try it was made in, where this one took it over. */
     reused_from: Optional<number>;
+    created_at: Timestamp;
+  };
+  /** Verdicts of saved changes graded again, beside those on record, which stay. */
+  regrades: {
+    experiment: string;
+    regrade: number;
+    rollout_key: string;
+    old_outcome: string;
+    old_rule: string;
+    outcome: string;
+    rule: string;
+    offending: Json<string[]>;
+    /** `Evidence` (core/task.ts). */
+    evidence: Json;
     created_at: Timestamp;
   };
   /** Requests over HTTP that carried an Idempotency-Key, with what was answered; `status` is null while one is in progress. */

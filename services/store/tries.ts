@@ -46,6 +46,7 @@ export async function takeOverRollout(db: Db, slot: RolloutSlot): Promise<Rollou
           reward: null,
           verdict_key: null,
           verdict_from: null,
+          evidence: null,
           reused_from: source.reused_from ?? source.key,
         }) as never,
       )
@@ -77,7 +78,7 @@ export async function findVerdict(
 ): Promise<GradedRollout | undefined> {
   const row = await db
     .selectFrom("rollouts")
-    .select(["key", "outcome", "rule", "raw_reward", "verdict_from"])
+    .select(["key", "outcome", "rule", "raw_reward", "verdict_from", "evidence"])
     .where("content_key", "=", of.contentKey)
     .where("verdict_key", "=", of.verdictKey)
     .where("key", "!=", of.key)
@@ -92,5 +93,6 @@ export async function findVerdict(
     outcome: row.outcome as GradedRollout["outcome"],
     rule: row.rule as GradedRollout["rule"],
     rawReward: row.raw_reward,
+    evidence: row.evidence,
   };
 }

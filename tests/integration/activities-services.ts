@@ -13,7 +13,7 @@ import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { PolicyRef } from "../../core/policy.ts";
 import type { FileChange, Task, Verdict } from "../../core/task.ts";
 import type { ExitReason, Trajectory } from "../../core/trajectory.ts";
-import { createGrading, type GradingService } from "../../services/grading/index.ts";
+import { createGrading, evidenceOf, type GradingService } from "../../services/grading/index.ts";
 import { createCommandCache } from "../../services/harness/index.ts";
 import { createNanoTemplate, type PolicyClient } from "../../services/policy/index.ts";
 import { createProcessRuntime } from "../../services/sandbox/index.ts";
@@ -65,9 +65,11 @@ export const changeOf = (outcome: Verdict["outcome"]): FileChange[] => [
   { kind: "write", path: "outcome", content: outcome, encoding: "utf8" },
 ];
 
-function verdictOf(change: readonly FileChange[]): Verdict {
+/** A change of another file is the reference solution's. */
+function verdictOf(task: Task, change: readonly FileChange[]): Verdict {
   const [written] = change;
-  const outcome = (written?.kind === "write" ? written.content : "failed") as Verdict["outcome"];
+  const told = written?.path === "outcome" && written.kind === "write" ? written.content : "passed";
+  const outcome = told as Verdict["outcome"];
   const rules = {
     passed: "all-passed",
     failed: "fail-to-pass-failed",
@@ -79,6 +81,7 @@ function verdictOf(change: readonly FileChange[]): Verdict {
     offending: outcome === "infrastructure" ? ["the host went away"] : [],
     statuses: {},
     treeHash: "0".repeat(64),
+    evidence: evidenceOf(task, "0".repeat(64)),
     cpuSeconds: 0,
     wallSeconds: 0,
     mode: "cold",
@@ -110,9 +113,9 @@ export async function activityBenchOn(url: string, data: string): Promise<Activi
   let client: PolicyClient | null = null;
   const grading: GradingService = {
     ...real,
-    grade: async ({ change }) => {
+    grade: async ({ task, change }) => {
       graded.push(change);
-      return verdictOf(change);
+      return verdictOf(task, change);
     },
   };
   const template = createNanoTemplate();
