@@ -1,18 +1,22 @@
 /** Parsers of test reports, one for each format. docs/grading.md, "Test reports", says what each reads. */
 import type { ReportFormat } from "../../../core/task.ts";
 import type { TestReport } from "../types.ts";
+import { parseCargoTest } from "./cargo-test.ts";
+import { parseGoTest } from "./go-test.ts";
+import { parseJest } from "./jest.ts";
+import { parseJunit } from "./junit.ts";
+import { parseMocha } from "./mocha.ts";
+import { parseNodeTest } from "./node-test.ts";
+import { parsePytest } from "./pytest.ts";
 import { parseReward } from "./reward.ts";
-import { parseTap } from "./tap.ts";
-import { linesOf } from "./text.ts";
+import { parseTapReport } from "./tap-report.ts";
 import type { ReportInput, ReportParser, ReportParsers } from "./types.ts";
+import { parseUnittest } from "./unittest.ts";
+import { parseVitest } from "./vitest.ts";
 
 export type { ReportInput, ReportParser, ReportParsers } from "./types.ts";
 
-const unread: ReportParser = () => ({ statuses: {}, complete: false });
-
-/**
- * Whatever the format, a report is not complete that was cut, whose command a signal ended, or that names no test.
- */
+/** Whatever the format, a report is not complete that was cut, whose command a signal ended, or that names no test. */
 const guarded =
   (parse: ReportParser): ReportParser =>
   (input) => {
@@ -22,16 +26,16 @@ const guarded =
   };
 
 export const parsers: ReportParsers = {
-  tap: guarded(({ text, scope }) => parseTap(linesOf(text).join("\n"), scope)),
-  pytest: unread,
-  unittest: unread,
-  "node-test": unread,
-  jest: unread,
-  vitest: unread,
-  mocha: unread,
-  "go-test": unread,
-  "cargo-test": unread,
-  junit: unread,
+  tap: guarded(parseTapReport),
+  pytest: guarded(parsePytest),
+  unittest: guarded(parseUnittest),
+  "node-test": guarded(parseNodeTest),
+  jest: guarded(parseJest),
+  vitest: guarded(parseVitest),
+  mocha: guarded(parseMocha),
+  "go-test": guarded(parseGoTest),
+  "cargo-test": guarded(parseCargoTest),
+  junit: guarded(parseJunit),
   reward: guarded(parseReward),
 };
 

@@ -1,4 +1,4 @@
-/** Reads TAP 13 and 14 as tape prints it: flat results, tests named by comment lines. Pure. */
+/** Reads TAP 13 and 14: flat, tests named by comment lines, as tape prints it, or with subtests (`tap-tree.ts`). Pure. */
 import type { StatusMap, TestStatus } from "../../../core/task.ts";
 import type { TestReport } from "../types.ts";
 
@@ -41,13 +41,14 @@ export function parseTap(text: string, file: string): TestReport {
   return { statuses, complete };
 }
 
-function splitDirective(rest: string): { name: string; directive: "skip" | "todo" | undefined } {
+/** A result's name, and what follows it after `#`. */
+export function splitDirective(rest: string): { name: string; directive: "skip" | "todo" | undefined } {
   const found = /(?:^|\s)#\s*(skip|todo)\b/i.exec(rest);
   const name = (found ? rest.slice(0, found.index) : rest).replace(/^- /, "").trim();
   return { name, directive: found?.[1]?.toLowerCase() as "skip" | "todo" | undefined };
 }
 
-function statusOf(ok: boolean, directive: "skip" | "todo" | undefined): TestStatus {
+export function statusOf(ok: boolean, directive: "skip" | "todo" | undefined): TestStatus {
   if (directive === "skip") return "skipped";
   if (directive === "todo") return "xfail";
   return ok ? "passed" : "failed";

@@ -12,3 +12,59 @@ export function indentOf(line: string): number {
   while (line[at] === " ") at++;
   return at;
 }
+
+/** Every sandbox has its working tree here. */
+const WORKDIR = "/repo/";
+
+/** A file's path relative to the working tree, where it lies inside. */
+export function repoPath(path: string): string {
+  if (path.startsWith(WORKDIR)) return path.slice(WORKDIR.length);
+  return path.startsWith("./") ? path.slice(2) : path;
+}
+
+/**
+ * The JSON object a tool printed, among lines that others printed before or after it: the first that parses, from one of the first or
+ * the last lines that begin with `{`. Undefined when none does.
+ */
+export function jsonIn(text: string): Readonly<Record<string, unknown>> | undefined {
+  const end = text.lastIndexOf("}") + 1;
+  for (const start of starts(text)) {
+    if (start >= end) continue;
+    try {
+      const value: unknown = JSON.parse(text.slice(start, end));
+      if (isRecord(value)) return value;
+    } catch {
+      // Not where the report begins.
+    }
+  }
+  return undefined;
+}
+
+/** Each try reads to the end of the text: few, so that the whole stays linear. */
+const TRIES = 3;
+
+function starts(text: string): number[] {
+  const found = new Set<number>();
+  for (let at = text.startsWith("{") ? 0 : next(text, 0); at >= 0 && found.size < TRIES; at = next(text, at))
+    found.add(at);
+  let at = text.length;
+  for (let tries = 0; tries < TRIES && at > 0; tries++) {
+    at = text.lastIndexOf("\n{", at - 1);
+    if (at < 0) break;
+    found.add(at + 1);
+  }
+  return [...found];
+}
+
+function next(text: string, after: number): number {
+  const at = text.indexOf("\n{", after);
+  return at < 0 ? -1 : at + 1;
+}
+
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export const recordsOf = (value: unknown): Readonly<Record<string, unknown>>[] =>
+  Array.isArray(value) ? value.filter(isRecord) : [];
+
+export const stringOf = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -1,0 +1,83 @@
+/** Reads what jest reports: `--json`, or the text of `--verbose`. Pure. */
+import type { TestStatus } from "../../../core/task.ts";
+import type { TestReport } from "../types.ts";
+import { readJestJson } from "./jest-json.ts";
+import { Results } from "./results.ts";
+import { indentOf, jsonIn, linesOf, repoPath } from "./text.ts";
+import type { ReportInput } from "./types.ts";
+
+/** The text is on stderr; what tests print goes to either. */
+export function parseJest({ text, stderr, scope }: ReportInput): TestReport {
+  const json = jsonIn(text);
+  if (json !== undefined && Array.isArray(json.testResults)) return readJestJson(json, scope);
+  return readVerbose(linesOf(stderr.includes("Tests:") ? stderr : text), scope);
+}
+
+const MARKS: readonly (readonly [mark: string, status: TestStatus])[] = [
+  ["✓ ", "passed"],
+  ["√ ", "passed"],
+  ["✕ ", "failed"],
+  ["× ", "failed"],
+  ["○ skipped ", "skipped"],
+  ["✎ todo ", "xfail"],
+];
+
+/** Under a file's `PASS` or `FAIL` line its tree, two spaces a level, up to the next empty line. */
+function readVerbose(lines: readonly string[], scope: string): TestReport {
+  const results = new Results(scope);
+  const counts: Record<TestStatus, number> = { passed: 0, failed: 0, skipped: 0, xfail: 0 };
+  const path: string[] = [];
+  let inTree = false;
+  let file: string | undefined;
+  let summaries = 0;
+  let complete = true;
+  for (const line of lines) {
+    const header = /^ ?(?:PASS|FAIL) +(\S.*)$/.exec(line)?.[1];
+    if (header !== undefined) {
+      file = repoPath(withoutTime(header));
+      path.splice(0, path.length, file);
+      inTree = true;
+    } else if (line.trim() === "● Test suite failed to run" && file !== undefined && summaries === 0) {
+      results.add(file, "failed");
+      // The same file is named again where many fail.
+      file = undefined;
+      inTree = false;
+    } else if (line.startsWith("Tests: ")) {
+      summaries++;
+      complete = complete && agrees(line, counts);
+    } else if (inTree) {
+      const indent = indentOf(line);
+      const content = line.slice(indent);
+      const depth = indent / 2;
+      if (content === "" || !Number.isInteger(depth) || depth < 1 || depth > path.length) {
+        inTree = false;
+        continue;
+      }
+      const [mark, status] = MARKS.find(([prefix]) => content.startsWith(prefix)) ?? [];
+      if (mark === undefined || status === undefined) path.splice(depth, path.length, content);
+      else {
+        counts[status]++;
+        results.add([...path.slice(0, depth), withoutTime(content.slice(mark.length))].join(" > "), status);
+      }
+    }
+  }
+  return results.report(complete && summaries === 1);
+}
+
+/** ` (5 ms)`, ` (1.2 s)` */
+const withoutTime = (text: string): string => /^(.*) \(\d[\d.]* m?s\)$/.exec(text)?.[1] ?? text;
+
+/** `Tests:       1 failed, 1 skipped, 1 todo, 2 passed, 5 total` */
+function agrees(line: string, counts: Readonly<Record<TestStatus, number>>): boolean {
+  const said = new Map<string, number>();
+  for (const part of line.slice("Tests:".length).split(",")) {
+    const [, number, word] = /^ *(\d+) (\w+)$/.exec(part) ?? [];
+    if (word !== undefined) said.set(word, Number(number));
+  }
+  const { passed, failed, skipped, xfail } = counts;
+  return (
+    said.get("total") === passed + failed + skipped + xfail &&
+    (said.get("passed") ?? 0) === passed &&
+    (said.get("failed") ?? 0) === failed
+  );
+}

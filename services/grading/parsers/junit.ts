@@ -1,0 +1,144 @@
+/** Reads JUnit XML, as pytest, mocha, vitest, gotestsum and others write it. Pure. */
+import { SaxesParser, type SaxesTagPlain } from "saxes";
+import type { TestStatus } from "../../../core/task.ts";
+import type { TestReport } from "../types.ts";
+import { Results } from "./results.ts";
+import type { ReportInput } from "./types.ts";
+
+/**
+ * Names are `<classname> > <name>`, or the name alone. Complete when the XML is well-formed to its end and each suite's `tests`, and `failures` with
+ * `errors`, fit its test cases.
+ */
+export function parseJunit({ text, scope }: ReportInput): TestReport {
+  const reader = new JunitReader(scope);
+  const parser = new SaxesParser({ xmlns: false });
+  let wellFormed = true;
+  // With a handler the parser goes on, as far as it can: what came before an error counts.
+  parser.on("error", () => {
+    wellFormed = false;
+  });
+  parser.on("opentag", (tag) => {
+    if (wellFormed) reader.open(tag);
+  });
+  parser.on("closetag", ({ name }) => {
+    if (wellFormed) reader.close(name);
+  });
+  parser.write(documentIn(text)).close();
+  return reader.report(wellFormed);
+}
+
+/** The document without what a command printed before and after it. */
+function documentIn(text: string): string {
+  const start = /^(?:<\?xml\b|<testsuites?\b)/m.exec(text)?.index ?? 0;
+  const ends = ["</testsuites>", "</testsuite>"].map((tag) => text.lastIndexOf(tag) + tag.length);
+  const tags = ends.filter((end, index) => end >= [13, 12][index]!);
+  return tags.length === 0 ? text.slice(start) : text.slice(start, Math.max(start, ...tags));
+}
+
+interface Counts {
+  cases: number;
+  failing: number;
+  /** Cases that some tools do not count: a failed hook's. */
+  hooks: number;
+  /** Tests that passed and whose tear-down failed: pytest counts them twice. */
+  tearDowns: number;
+}
+
+interface Suite {
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly own: Counts;
+  /** Those of nested suites, too. */
+  readonly all: Counts;
+}
+
+const newCounts = (): Counts => ({ cases: 0, failing: 0, hooks: 0, tearDowns: 0 });
+
+const SUITES = new Set(["testsuite", "testsuites"]);
+const HOOK = /^"(?:before|after) (?:all|each)" hook/;
+
+class JunitReader {
+  private readonly results: Results;
+  private readonly suites: Suite[] = [];
+  private test:
+    | { readonly name: string; readonly isHook: boolean; status: TestStatus; tearDown: boolean }
+    | undefined;
+  private complete = true;
+  private seen = false;
+
+  constructor(scope: string) {
+    this.results = new Results(scope);
+  }
+
+  open({ name, attributes }: SaxesTagPlain): void {
+    if (SUITES.has(name)) {
+      this.seen = true;
+      this.suites.push({ attributes, own: newCounts(), all: newCounts() });
+    } else if (name === "testcase") {
+      const { classname = "", name: title = "", status = "" } = attributes;
+      const notRun = status === "notrun" || status === "disabled" || status === "skipped";
+      this.test = {
+        name: classname === "" ? title : `${classname} > ${title}`,
+        isHook: HOOK.test(title),
+        status: notRun ? "skipped" : "passed",
+        tearDown: false,
+      };
+    } else if (this.test !== undefined) this.outcome(name, attributes);
+  }
+
+  private outcome(name: string, attributes: Readonly<Record<string, string>>): void {
+    const test = this.test!;
+    if (name === "failure" || name === "error") {
+      test.tearDown = test.status === "passed" && /^failed on teardown\b/.test(attributes.message ?? "");
+      test.status = "failed";
+    } else if (name === "skipped" && test.status !== "failed") {
+      test.status = attributes.type === "pytest.xfail" ? "xfail" : "skipped";
+    }
+  }
+
+  close(name: string): void {
+    if (name === "testcase" && this.test !== undefined) {
+      this.results.add(this.test.name, this.test.status);
+      const suite = this.suites.at(-1);
+      if (suite !== undefined) for (const counts of [suite.own, suite.all]) count(counts, this.test);
+      this.test = undefined;
+    } else if (SUITES.has(name)) {
+      const suite = this.suites.pop();
+      if (suite === undefined) return;
+      if (!fits(suite)) this.complete = false;
+      const outer = this.suites.at(-1);
+      if (outer !== undefined) add(outer.all, suite.all);
+    }
+  }
+
+  report(wellFormed: boolean): TestReport {
+    return this.results.report(wellFormed && this.seen && this.complete && this.suites.length === 0);
+  }
+}
+
+function count(counts: Counts, test: { isHook: boolean; status: TestStatus; tearDown: boolean }): void {
+  add(counts, {
+    cases: 1,
+    failing: test.status === "failed" ? 1 : 0,
+    hooks: test.isHook ? 1 : 0,
+    tearDowns: test.tearDown ? 1 : 0,
+  });
+}
+
+function add(to: Counts, from: Counts): void {
+  to.cases += from.cases;
+  to.failing += from.failing;
+  to.hooks += from.hooks;
+  to.tearDowns += from.tearDowns;
+}
+
+/** A suite counts its own cases, or its nested suites' too. What it does not count is not checked. */
+const fits = ({ attributes, own, all }: Suite): boolean =>
+  [own, all].some((counts) => {
+    const { tests, failures, errors } = attributes;
+    const failing = Number(failures ?? 0) + Number(errors ?? 0);
+    const { cases, hooks, tearDowns } = counts;
+    return (
+      (tests === undefined || [cases, cases - hooks, cases + tearDowns].includes(Number(tests))) &&
+      ((failures === undefined && errors === undefined) || failing === counts.failing)
+    );
+  });

@@ -1,0 +1,22 @@
+/** TAP of either shape as a report: flat as tape prints it, or with subtests as tap does. Pure. */
+import type { TestReport } from "../types.ts";
+import { parseTap } from "./tap.ts";
+import { readTapTree, SUBTEST } from "./tap-tree.ts";
+import { linesOf } from "./text.ts";
+import type { ReportInput } from "./types.ts";
+
+/** Names end in `#<ordinal>`, the first in `#1`; a test with subtests is a result of its own. */
+export function parseTapReport({ text, scope }: ReportInput): TestReport {
+  const lines = linesOf(text);
+  if (!lines.some((line) => line.startsWith(SUBTEST))) return parseTap(lines.join("\n"), scope);
+  const { results, complete } = readTapTree(lines);
+  const statuses = new Map<string, TestReport["statuses"][string]>();
+  const ordinals = new Map<string, number>();
+  for (const { path, status } of results) {
+    const name = (scope === "" ? path : [scope, ...path]).join(" > ");
+    const ordinal = (ordinals.get(name) ?? 0) + 1;
+    ordinals.set(name, ordinal);
+    statuses.set(`${name}#${ordinal}`, status);
+  }
+  return { statuses: Object.fromEntries(statuses), complete };
+}

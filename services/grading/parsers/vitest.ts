@@ -1,0 +1,80 @@
+/** Reads what vitest reports: its json, or the text of its verbose reporter. Pure. */
+import type { TestStatus } from "../../../core/task.ts";
+import type { TestReport } from "../types.ts";
+import { readJestJson } from "./jest-json.ts";
+import { Results } from "./results.ts";
+import { jsonIn, linesOf } from "./text.ts";
+import type { ReportInput } from "./types.ts";
+
+export function parseVitest({ text, stderr, scope }: ReportInput): TestReport {
+  const json = jsonIn(text);
+  if (json !== undefined && Array.isArray(json.testResults)) return readJestJson(json, scope);
+  return readText(linesOf(text), linesOf(stderr), scope);
+}
+
+const MARKS: Readonly<Record<string, TestStatus>> = {
+  "✓": "passed",
+  "√": "passed",
+  "×": "failed",
+  "↓": "skipped",
+  "□": "xfail",
+};
+
+/** A result is ` <mark> <file> > <suite> > <test> 5ms`; files that failed as a whole are named among the details, which may be on stderr. */
+function readText(lines: readonly string[], errorLines: readonly string[], scope: string): TestReport {
+  const results = new Results(scope);
+  const counts: Record<TestStatus, number> = { passed: 0, failed: 0, skipped: 0, xfail: 0 };
+  let summaries = 0;
+  let complete = true;
+  for (const line of lines) {
+    const mark = line[0] === " " && line[2] === " " ? MARKS[line[1] ?? ""] : undefined;
+    if (mark !== undefined && line.includes(" > ")) {
+      results.add(withoutTime(line.slice(3)), mark);
+      counts[mark]++;
+    } else if (/^ +Tests {2}/.test(line)) {
+      summaries++;
+      complete = complete && agrees(line, counts);
+    }
+  }
+  const names = [...new Set([...lines, ...errorLines].map(failedIn).filter((name) => name !== undefined))];
+  // Without the verbose reporter only failures have names.
+  const verbose = counts.passed + counts.failed > 0;
+  for (const { name, isFile } of distinct(names)) if (isFile || !verbose) results.add(name, "failed");
+  return results.report(complete && summaries === 1);
+}
+
+interface Failed {
+  readonly name: string;
+  readonly isFile: boolean;
+}
+
+/** ` FAIL  a.test.ts [ a.test.ts ]` or ` FAIL  a.test.ts > suite > test` */
+function failedIn(line: string): Failed | undefined {
+  if (!line.startsWith(" FAIL  ")) return undefined;
+  const rest = line.slice(" FAIL  ".length);
+  const at = rest.lastIndexOf(" [ ");
+  const isFile = at > 0 && rest.endsWith(" ]");
+  return { name: isFile ? rest.slice(0, at) : rest, isFile };
+}
+
+const distinct = (failed: readonly Failed[]): Failed[] => [
+  ...new Map(failed.map((one) => [one.name, one])).values(),
+];
+
+const withoutTime = (text: string): string => /^(.*) \d[\d.]*m?s$/.exec(text)?.[1] ?? text;
+
+/** `      Tests  1 failed | 7 passed | 1 expected fail | 1 skipped | 1 todo (11)` */
+function agrees(line: string, counts: Readonly<Record<TestStatus, number>>): boolean {
+  const [, list = "", total] = /^ +Tests {2}(.*) \((\d+)\)$/.exec(line.trimEnd()) ?? [];
+  const said = new Map<string, number>();
+  for (const part of list.split(" | ")) {
+    const [, number, word] = /^(\d+) ([a-z ]+)$/.exec(part) ?? [];
+    if (word !== undefined) said.set(word, Number(number));
+  }
+  const { passed, failed, skipped, xfail } = counts;
+  return (
+    Number(total) === passed + failed + skipped + xfail &&
+    (said.get("failed") ?? 0) === failed &&
+    (said.get("passed") ?? 0) + (said.get("expected fail") ?? 0) === passed
+  );
+}
