@@ -27,10 +27,9 @@ export function codeTokens(text: string): string[] {
   return bare.match(/[\p{L}_$][\p{L}\p{N}_$]*|\p{N}+|[^\s;]/gu) ?? [];
 }
 
-function shingles(tokens: readonly string[]): Set<string> {
-  const found = new Set<string>();
-  for (let at = 0; at + SHINGLE <= tokens.length; at++) found.add(tokens.slice(at, at + SHINGLE).join(" "));
-  return found;
+function* shinglesOf(content: Uint8Array): Generator<string> {
+  const tokens = codeTokens(Buffer.from(content).toString("utf8"));
+  for (let at = 0; at + SHINGLE <= tokens.length; at++) yield tokens.slice(at, at + SHINGLE).join(" ");
 }
 
 export interface SourceCopy {
@@ -40,24 +39,57 @@ export interface SourceCopy {
   readonly share: number;
 }
 
-/** The file of `candidates` nearest to each source, highest share first; sources shorter than a shingle have none. */
-export function nearestFiles(sources: Tree, candidates: Tree): SourceCopy[] {
-  const prepared = [...candidates].map(
-    ([file, content]) => [file, shingles(codeTokens(Buffer.from(content).toString("utf8")))] as const,
-  );
-  const nearest = [...sources].flatMap(([source, content]) => {
-    const wanted = shingles(codeTokens(Buffer.from(content).toString("utf8")));
-    if (wanted.size === 0) return [];
-    let best: SourceCopy | undefined;
-    for (const [file, has] of prepared) {
-      let common = 0;
-      for (const shingle of wanted) if (has.has(shingle)) common++;
-      const share = common / wanted.size;
-      if (best === undefined || share > best.share) best = { source, file, share };
+/** Compares many files, one at a time, with a few sources: only the sources' shingles are kept. */
+export class CopySearch {
+  /** Sources that have a shingle. */
+  private readonly owners = new Map<string, string[]>();
+  private readonly sizes = new Map<string, number>();
+  private readonly best = new Map<string, SourceCopy>();
+
+  constructor(sources: Tree) {
+    for (const [source, content] of sources) {
+      const shingles = new Set(shinglesOf(content));
+      if (shingles.size === 0) continue;
+      this.sizes.set(source, shingles.size);
+      for (const shingle of shingles) {
+        const owners = this.owners.get(shingle);
+        if (owners === undefined) this.owners.set(shingle, [source]);
+        else owners.push(source);
+      }
     }
-    return best === undefined ? [] : [best];
-  });
-  return nearest.sort((a, b) => b.share - a.share || (a.source < b.source ? -1 : 1));
+  }
+
+  /** Shares of the sources that the file has, those of a copy only. */
+  compare(file: string, content: Uint8Array): SourceCopy[] {
+    const common = new Map<string, number>();
+    const counted = new Set<string>();
+    for (const shingle of shinglesOf(content)) {
+      const owners = this.owners.get(shingle);
+      if (owners === undefined || counted.has(shingle)) continue;
+      counted.add(shingle);
+      for (const source of owners) common.set(source, (common.get(source) ?? 0) + 1);
+    }
+    const copies: SourceCopy[] = [];
+    for (const [source, size] of this.sizes) {
+      const found = { source, file, share: (common.get(source) ?? 0) / size };
+      const best = this.best.get(source);
+      if (best === undefined || found.share > best.share) this.best.set(source, found);
+      if (found.share >= COPY_SHARE) copies.push(found);
+    }
+    return copies;
+  }
+
+  /** The file nearest to each source so far, highest share first; sources shorter than a shingle have none. */
+  nearest(): SourceCopy[] {
+    return [...this.best.values()].sort((a, b) => b.share - a.share || (a.source < b.source ? -1 : 1));
+  }
+}
+
+/** The file of `candidates` nearest to each source, highest share first. */
+export function nearestFiles(sources: Tree, candidates: Tree): SourceCopy[] {
+  const search = new CopySearch(sources);
+  for (const [file, content] of candidates) search.compare(file, content);
+  return search.nearest();
 }
 
 /** Files of `candidates` that are called copies of a source. */

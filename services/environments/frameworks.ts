@@ -13,6 +13,7 @@ export const GO_CACHE_TARGET = "/opt/go-cache";
  * a change.
  */
 const REPORT_XML = "/tmp/test-report.xml";
+const REPORT_TAP = "/tmp/test-report.tap";
 const REPORT_JSON = "/tmp/test-report.json";
 
 export type Language = "node" | "python" | "go" | "other";
@@ -51,15 +52,12 @@ const TABLE: Record<Framework, FrameworkRow> = {
     commands: ({ tests }) =>
       one(
         [
-          "node",
-          "--test",
-          "--test-concurrency=1",
-          "--test-reporter=junit",
-          `--test-reporter-destination=${REPORT_XML}`,
+          ...["node", "--test", "--test-concurrency=1"],
+          ...["--test-reporter=tap", `--test-reporter-destination=${REPORT_TAP}`],
           ...tests,
         ],
-        "junit",
-        REPORT_XML,
+        "node-test",
+        REPORT_TAP,
       ),
   },
   mocha: {
@@ -121,7 +119,7 @@ const TABLE: Record<Framework, FrameworkRow> = {
           ...["-o", "addopts=", "--color=no", `--junitxml=${REPORT_XML}`],
           ...tests,
         ],
-        "pytest",
+        "junit",
         REPORT_XML,
       ),
   },

@@ -26,6 +26,8 @@ export interface PrepareOptions {
   readonly repeats?: number;
   /** Default: the bundled one. */
   readonly catalogue?: Catalogue;
+  /** Seconds after which a baseline run is stopped; default 300. */
+  readonly wallSeconds?: number;
   readonly signal?: AbortSignal;
   readonly log?: (line: string) => void;
 }
@@ -108,7 +110,7 @@ async function build(materials: Materials, options: PrepareOptions, repeats: num
       toPrepared(untested, temporary),
       options.runTests,
       repeats,
-      options.signal,
+      options,
     );
     const complete: EnvironmentRecord = {
       ...record,
