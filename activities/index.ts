@@ -39,6 +39,7 @@ import { validate } from "./validate.ts";
 import { verify } from "./verify.ts";
 import { awaitDrained, watch } from "./watch.ts";
 
+export { createHostActivities } from "./reapSandboxes.ts";
 export { createScheduleActivities } from "./schedules.ts";
 export type {
   EnvironmentAccess,

@@ -1,5 +1,6 @@
 /** Timeouts and retries of every activity, by reliability class, and how long a history may grow. Nowhere else. */
 import { type ActivityOptions, proxyActivities, workflowInfo } from "@temporalio/workflow";
+import type { HostActivities } from "../activities/reapSandboxes.ts";
 import type {
   Activities,
   GpuActivities,
@@ -76,6 +77,17 @@ export const trainer = speaking<GpuActivities>(gpu);
 /** For short work on the record whose verbs are not the loop's. */
 export function withSummary(summary: string): ActivityOptions {
   return { ...record, summary: clipped(summary) };
+}
+
+/** Work on one host, on a queue that only its workers serve; it fails when none does for ten minutes. */
+export function onHost(queue: string, summary: string): HostActivities {
+  return proxyActivities<HostActivities>({
+    taskQueue: queue,
+    scheduleToCloseTimeout: "10 minutes",
+    heartbeatTimeout: HEARTBEAT,
+    retry: { initialInterval: "1 second", maximumInterval: "1 minute" },
+    summary: clipped(summary),
+  });
 }
 
 /** Events that no history passes: a worker that has lost its cache reads all of them before it goes on. */

@@ -5,6 +5,7 @@ export { collectGroup } from "./collectGroup.ts";
 export { evaluatePolicy } from "./evaluatePolicy.ts";
 export { fillTaskPool } from "./fillTaskPool.ts";
 export { prepareTaskSet } from "./prepareTaskSet.ts";
+export { reapSandboxes } from "./reapSandboxes.ts";
 export { runExperiment } from "./runExperiment.ts";
 export { runIteration } from "./runIteration.ts";
 export { scheduledRun } from "./scheduledRun.ts";
