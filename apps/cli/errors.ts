@@ -27,6 +27,7 @@ const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   SteeringError: ["ended", "refused"],
   ScheduleError: "all",
   GcError: ["input"],
+  ExportError: "all",
   PageError: "all",
 };
 

@@ -29,6 +29,7 @@ const order = [
   "policy",
   "task",
   "rollout",
+  "export",
   "api",
   "env",
   "up",

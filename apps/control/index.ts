@@ -21,6 +21,7 @@ export {
   readCount,
   readFilter,
 } from "./filters.ts";
+export { type ExportMarker, type ExportRequest, exportAtif, exportHarbor } from "./export.ts";
 export { collect } from "./gc.ts";
 export {
   evaluationsPage,

@@ -14,6 +14,7 @@ export { type DiskWatermark, requireDisk } from "./disk.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
 export { type EvaluationPlan, latestRate, planEvaluation } from "./evaluation-plan.ts";
 export { recordEvent } from "./events.ts";
+export { type AdmittedTask, admittedTasks, type ExperimentRollout, experimentRollouts } from "./exports.ts";
 export {
   createExperiment,
   type ExperimentRow,

@@ -1,0 +1,181 @@
+/** A task as a Harbor folder of schema 1.4, which runs where only Harbor is (docs/harbor.md). */
+import { basename, dirname, relative } from "node:path";
+import { stringify } from "smol-toml";
+import type { FileChange, Statement, Task } from "../../../core/task.ts";
+import type { PreparedEnvironment } from "../../environments/index.ts";
+import { limitsOf, STANDALONE_GRADER, type StandaloneTask, testMounts } from "../../grading/index.ts";
+import { ExportError } from "../output.ts";
+import { readFolder } from "./folder.ts";
+import { standaloneModules } from "./modules.ts";
+import { COLLECT, dockerfile, solveScript, TEST_SCRIPT, WORKDIR } from "./scripts.ts";
+
+export interface HarborExport {
+  readonly task: Task;
+  readonly statement: Statement;
+  readonly environment: PreparedEnvironment;
+  /** Base image of the box; it holds Node and, where the tests need them, Python or Go. */
+  readonly image: string;
+}
+
+/** Harbor's agents live in the box, too, and so does the grader. */
+const BOX_MEMORY_MB = 2048;
+const AGENT_SECONDS = 3600;
+/** For the start of the grader and the copy of the tree. */
+const GRADER_SECONDS = 60;
+
+/** Variables that the tests had when the environment was prepared, whatever the image says. */
+const TEST_ENV = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  HOME: "/tmp",
+  LANG: "C.UTF-8",
+  TZ: "UTC",
+  TERM: "dumb",
+  NODE_OPTIONS: "--require=/tests/repeatable.cjs",
+};
+
+/** Frameworks whose tests need nothing but Node. */
+const NODE_FRAMEWORKS = ["tape", "node-test", "mocha", "jest", "vitest"];
+
+/** The image that tasks of an environment are exported on where none is given. Throws ExportError `unsupported`. */
+export function defaultImage({ entry }: Pick<PreparedEnvironment, "entry">): string {
+  if (NODE_FRAMEWORKS.includes(entry.framework)) return `node:${process.versions.node}-bookworm-slim`;
+  throw new ExportError(
+    "unsupported",
+    `${entry.name}: its tests (${entry.framework}) need more than Node; give --image, of one that has Node besides`,
+  );
+}
+
+/** Every file of the task's folder, relative to it. Throws ExportError `unsupported`. */
+export async function harborFolder(input: HarborExport): Promise<FileChange[]> {
+  const { task, statement, environment, image } = input;
+  refuse(input);
+  const snapshot = await readFolder(dirname(environment.root), basename(environment.root));
+  const roots = testMounts(environment.entry);
+  const mounts = await Promise.all(
+    environment.mounts.map(async ({ source, target }, i) => ({
+      folder: `mounts/${i}`,
+      target,
+      files: await readFolder(dirname(source), basename(source)),
+    })),
+  );
+  const isTest = ({ path }: FileChange) => roots.some((root) => path === root || path.startsWith(`${root}/`));
+  const modules = standaloneModules(STANDALONE_GRADER);
+  return [
+    text("instruction.md", statement.text),
+    text("task.toml", taskToml(input, mounts)),
+    text("environment/Dockerfile", dockerfile(image, environment.env, mounts)),
+    ...below("environment/tree", agentTree(snapshot, task)),
+    ...mounts.flatMap(({ folder, files }) => below(`environment/${folder}`, files)),
+    text("tests/test.sh", TEST_SCRIPT, true),
+    text("tests/task.json", `${JSON.stringify(graderTask(task, environment, roots), null, 1)}\n`),
+    text("tests/repeatable.cjs", REPEATABLE),
+    ...below("tests/grader", modules),
+    ...below("tests/tree", snapshot.filter(isTest)),
+    text("solution/solve.sh", solveScript(task.gold), true),
+    ...below(
+      "solution/tree",
+      task.gold.filter(({ kind }) => kind !== "delete"),
+    ),
+  ];
+}
+
+/** As in the boxes that the baseline was measured in: every process draws the same random numbers. */
+const REPEATABLE = `"use strict";\nrequire("node:v8").setFlagsFromString("--random-seed=20260907");\n`;
+
+function refuse({ task, environment }: HarborExport): void {
+  if (task.verifier !== undefined || environment.image !== null)
+    throw new ExportError(
+      "unsupported",
+      `${task.id}: a task of an image or with a verifier of its own is exported by its source, not from here`,
+    );
+  const escaping = [...task.base, ...task.gold].find(
+    ({ path }) => path.startsWith("/") || path.split("/").includes(".."),
+  );
+  if (escaping !== undefined)
+    throw new ExportError("unsupported", `${task.id}: ${escaping.path} is no path of the tree`);
+}
+
+const text = (path: string, content: string, executable = false): FileChange => ({
+  kind: "write",
+  path,
+  content,
+  encoding: "utf8",
+  ...(executable ? { executable } : {}),
+});
+
+const below = (folder: string, files: readonly FileChange[]): FileChange[] =>
+  files.map((file) => ({ ...file, path: `${folder}/${file.path}` }));
+
+/** What the agent starts from: the base tree without hidden tests. */
+export function agentTree(
+  snapshot: readonly FileChange[],
+  task: Pick<Task, "base" | "hiddenFiles">,
+): FileChange[] {
+  const tree = new Map(snapshot.map((file) => [file.path, file]));
+  for (const change of task.base) tree.set(change.path, change);
+  for (const path of task.hiddenFiles) tree.delete(path);
+  return [...tree.values()]
+    .filter(({ kind }) => kind !== "delete")
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function graderTask(
+  task: Task,
+  environment: PreparedEnvironment,
+  protectedRoots: readonly string[],
+): StandaloneTask {
+  const { cpuSeconds, wallSeconds } = limitsOf(environment);
+  const { failToPass, passToPass, gold } = task;
+  return {
+    workdir: WORKDIR,
+    agentArchive: COLLECT.archive,
+    tests: "/tests/tree",
+    protectedRoots: [...protectedRoots, ...environment.mounts.flatMap(({ target }) => inTree(target))],
+    allowed: gold.map(({ path }) => path),
+    failToPass,
+    passToPass,
+    unstable: environment.unstable,
+    commands: environment.commands,
+    env: { ...TEST_ENV, ...environment.env },
+    cpuSeconds,
+    wallSeconds,
+  };
+}
+
+const inTree = (target: string): string[] =>
+  target.startsWith(`${WORKDIR}/`) ? [relative(WORKDIR, target)] : [];
+
+function taskToml(
+  { task, statement, environment }: HarborExport,
+  mounts: readonly { readonly target: string }[],
+): string {
+  const { wallSeconds, limits } = limitsOf(environment);
+  const network_mode = "no-network";
+  return `${stringify({
+    schema_version: "1.4",
+    artifacts: [],
+    task: {
+      name: `tadpole/${task.id}`,
+      description: `${task.type} in ${environment.entry.name}`,
+      authors: [],
+      keywords: [],
+    },
+    metadata: {
+      tadpole: {
+        type: task.type,
+        level: statement.level,
+        generator: task.generator,
+        environment: environment.key,
+        source: environment.entry.source,
+        functions: [...task.functions],
+      },
+    },
+    agent: { timeout_sec: AGENT_SECONDS },
+    verifier: {
+      timeout_sec: Math.ceil(wallSeconds) + GRADER_SECONDS,
+      environment_mode: "separate",
+      collect: [{ command: COLLECT.command(mounts.flatMap(({ target }) => inTree(target))) }],
+    },
+    environment: { network_mode, memory_mb: Math.max(BOX_MEMORY_MB, 2 * limits.memoryMb) },
+  })}\n`;
+}
