@@ -1,4 +1,4 @@
-/** A process that holds many sandboxes and runs a command in each until it is killed; started by sandbox-life.test.ts. */
+/** A process that holds many sandboxes and runs a command in each until it is killed; started by support/killed-crowd.ts. */
 import type { SandboxRuntimeName } from "../../core/experiment.ts";
 import { createRuntime } from "../../services/sandbox/index.ts";
 

@@ -1,10 +1,10 @@
 /** What is left of a worker that is killed while its sandboxes run, in every runtime of this host, and `tadpole sandboxes`, which removes it. */
-import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { hostRuntimes, type SandboxInfo, type SandboxRuntime } from "../../services/sandbox/index.ts";
 import { type Cli, openCli } from "../support/cli.ts";
+import { killedCrowd } from "../support/killed-crowd.ts";
 
 const CROWD = 6;
 const MINUTE_MS = 60_000;
@@ -28,19 +28,6 @@ afterEach(async () => {
   await cli.close();
 });
 
-/** Starts a process that holds the crowd in `runtime`, and kills it while a command runs in each. */
-async function killedCrowd(runtime: string): Promise<void> {
-  const script = join(import.meta.dirname, "sandbox-crowd.ts");
-  const owner = spawn(process.execPath, [script, runtime, cli.dataFolder, source, String(CROWD)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const ended = new Promise((resolve) => owner.once("exit", resolve));
-  await Promise.race([new Promise((resolve) => owner.stdout.once("data", resolve)), ended]);
-  expect(owner.exitCode).toBeNull();
-  owner.kill("SIGKILL");
-  await ended;
-}
-
 function liveOne(runtime: SandboxRuntime) {
   const limits = { memoryMb: 128, processes: 16, diskMb: 16 };
   const identity = {
@@ -61,7 +48,7 @@ describe.each(working)("a killed worker's %s sandboxes", (name) => {
 
   it("are listed as orphans and reaped beside a live one, which goes only when that is confirmed", async () => {
     const runtime = runtimeHere();
-    await killedCrowd(name);
+    await killedCrowd({ runtime: name, dataFolder: cli.dataFolder, source, count: CROWD });
     const live = await liveOne(runtime);
     const before = await cli.json("sandboxes", "list");
     expect(statesOf(before.sandboxes)).toEqual([...crowdIn("orphaned"), "living/1 live"]);
@@ -89,7 +76,7 @@ describe.each(working)("a killed worker's %s sandboxes", (name) => {
 
   it("are kept for the grace where the slot's next attempt may go on in them", async () => {
     const runtime = runtimeHere();
-    await killedCrowd(name);
+    await killedCrowd({ runtime: name, dataFolder: cli.dataFolder, source, count: CROWD });
     const now = Date.now();
     const grace = { graceMs: MINUTE_MS };
     expect(await runtime.reap({ ...grace, now })).toBe(CROWD / 2);
