@@ -2,6 +2,8 @@
 export { type AtifAgent, AtifError, atifTrajectory, type RolloutFacts } from "./atif/trajectory.ts";
 export { BuildError, type BuildErrorKind, buildImage } from "./harbor/build.ts";
 export { defaultImage, type HarborExport, harborFolder } from "./harbor/export.ts";
-export { ExportError, type ExportErrorKind, type ExportMarker, writeExport, writeFiles } from "./output.ts";
 export { harborImporter } from "./harbor/import.ts";
+export { IMPORTERS } from "./importers.ts";
+export { ExportError, type ExportErrorKind, type ExportMarker, writeExport, writeFiles } from "./output.ts";
+export { type ResolveContext, type ResolvedTask, resolveTask } from "./resolve.ts";
 export * from "./types.ts";

@@ -1,5 +1,5 @@
 /** The common form of imported tasks: what every dialect's importer makes of a row, before the task's environment is there. */
-import type { FileChange, StatementLevel, TaskType, Verifier } from "../../core/task.ts";
+import type { FileChange, ReportFormat, StatementLevel, TaskType, Verifier } from "../../core/task.ts";
 import type { LimitOverrides } from "../environments/types.ts";
 
 export const IMPORT_FORMATS = ["swe-bench", "swe-smith", "swe-rebench", "r2e-gym", "harbor"] as const;
@@ -50,6 +50,8 @@ export interface ImportedEnvironment {
   readonly cpus: number | null;
   /** What the source asks for. Boxes have no network whatever it says; importers note what that may cost. */
   readonly network: "none" | "public" | { readonly hosts: readonly string[] };
+  /** Absolute paths of the image that only the verifier may see: taken out of the boxes, and put back for it. */
+  readonly hidden?: readonly string[];
 }
 
 /** Plain data: its JSON is the artifact that a record of an import points to. */
@@ -66,6 +68,8 @@ export interface ImportedTask {
   readonly tests: readonly TreeEdit[];
   /** Absent from the agent's tree. */
   readonly hiddenFiles: readonly string[];
+  /** Files of the tree that judge: the verifier gets them as they are in the base tree, whatever the agent made of them. */
+  readonly testFiles?: readonly string[];
   readonly failToPass: readonly string[];
   readonly passToPass: readonly string[];
   /** Its `files` are those known without the tree. */
@@ -74,11 +78,11 @@ export interface ImportedTask {
   readonly notes: readonly string[];
 }
 
-export type ImportErrorKind = "file" | "row" | "field" | "unsupported" | "size";
+export type ImportErrorKind = "file" | "row" | "field" | "unsupported" | "size" | "apply";
 
 /**
  * What cannot be imported, and where. `file`: unreadable as a whole; `row`: not a row at all; `field`: a wrong value;
- * `unsupported`: a feature that is refused by name; `size`: above a documented limit.
+ * `unsupported`: a feature that is refused by name; `size`: above a documented limit; `apply`: an edit that does not fit the tree.
  */
 export class ImportError extends Error {
   readonly kind: ImportErrorKind;
@@ -125,8 +129,10 @@ export type RowResult = { readonly task: ImportedTask } | { readonly error: Impo
 export interface ImportOptions {
   /** Stops after so many rows. */
   readonly limit?: number;
-  /** Runs the tests where rows name no command; `{tests}` stands for the test patch's files. */
+  /** Bash that runs the tests in place of what the rows say; `{tests}` stands for the files of their tests. */
   readonly test?: string;
+  /** What `test` prints; pytest where it is absent. */
+  readonly report?: ReportFormat;
   readonly signal?: AbortSignal;
 }
 

@@ -50,6 +50,9 @@ export function candidateKey(candidate: Candidate): string {
 /** `t` + 16 hex digits of the hash of everything but the facts. */
 export function taskId(task: Omit<Task, "id" | "facts">): string {
   const { environment, type, generator, base, gold, hiddenFiles, failToPass, passToPass, functions } = task;
-  const fields = [environment, type, generator, base, gold, hiddenFiles, failToPass, passToPass, functions];
+  const fields: unknown[] = [environment, type, generator, base, gold, hiddenFiles, failToPass, passToPass];
+  fields.push(functions);
+  // Absent from the ids of tasks that their environment's tests judge.
+  if (task.verifier !== undefined) fields.push(task.verifier);
   return `t${sha256(JSON.stringify(fields)).slice(0, 16)}`;
 }

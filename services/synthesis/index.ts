@@ -8,7 +8,7 @@ import { indexSites, type SiteIndex } from "./sites.ts";
 import type { SynthesisService, TaskGenerator } from "./types.ts";
 import { validateCandidate } from "./validate.ts";
 
-export { candidateKey } from "./changes.ts";
+export { candidateKey, taskId } from "./changes.ts";
 export { findLeaks } from "./leaks.ts";
 export { functionKey, isHeldOut } from "./split.ts";
 export { writeStatement } from "./statement.ts";
