@@ -2,9 +2,12 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SandboxRuntime } from "../sandbox/runtime.ts";
+import { findBoxCopies } from "./box-search.ts";
 import { findBuiltinCopies } from "./builtins.ts";
 import { EnvironmentError } from "./errors.ts";
 import { flakeBound } from "./flake.ts";
+import { languageOf } from "./frameworks.ts";
 import { type PrepareOptions, prepareEnvironment } from "./prepare.ts";
 import { type EnvironmentRecord, readRecord } from "./record.ts";
 import { readTree } from "./tree.ts";
@@ -39,15 +42,22 @@ export function compareRecords(before: EnvironmentRecord, now: EnvironmentRecord
 }
 
 /** Throws `source-copy`. Sources that no task is made from may be anywhere. */
-async function assertNoBuiltinCopy({ entry, root }: PreparedEnvironment): Promise<void> {
+async function assertNoCopyInReach(
+  environment: PreparedEnvironment,
+  runtime: SandboxRuntime | undefined,
+): Promise<void> {
+  const { entry, root } = environment;
   if (entry.role === "pretrain") return;
-  const [copy] = findBuiltinCopies(await readTree(root, (path) => isOnTheWayTo(entry.sources, path)));
+  const sources = await readTree(root, (path) => isOnTheWayTo(entry.sources, path));
+  const copies = [
+    ...(languageOf(entry) === "node" ? findBuiltinCopies(sources) : []),
+    ...(runtime === undefined ? [] : await findBoxCopies(environment, runtime)),
+  ];
+  const [copy] = copies;
   if (copy === undefined) return;
   const share = Math.round(copy.share * 100);
-  throw new EnvironmentError(
-    "source-copy",
-    `${entry.name}: Node's ${copy.file} holds ${share} % of ${copy.source}`,
-  );
+  const where = copy.file.startsWith("node:") ? `Node's ${copy.file}` : `${copy.file}, in the sandbox,`;
+  throw new EnvironmentError("source-copy", `${entry.name}: ${where} holds ${share} % of ${copy.source}`);
 }
 
 function isOnTheWayTo(files: readonly string[], path: string): boolean {
@@ -56,13 +66,13 @@ function isOnTheWayTo(files: readonly string[], path: string): boolean {
 
 /**
  * Compares the data folder's environment (prepared first when it is not there) with one made anew in a temporary folder, from the
- * registry on, and Node's own modules with its sources. `scratchFolder` lets several verifications share one installation; it is the caller's to remove.
+ * registry on, and its sources with Node's own modules and, given a runtime, with all that a sandbox shows. `scratchFolder` lets several verifications share one installation; it is the caller's to remove.
  */
 export async function verifyEnvironment(
-  options: PrepareOptions & { readonly scratchFolder?: string },
+  options: PrepareOptions & { readonly scratchFolder?: string; readonly runtime?: SandboxRuntime },
 ): Promise<Verification> {
   const kept = await prepareEnvironment(options);
-  await assertNoBuiltinCopy(kept);
+  await assertNoCopyInReach(kept, options.runtime);
   const scratch = options.scratchFolder ?? (await mkdtemp(join(tmpdir(), "tadpole-verify-")));
   try {
     const fresh = await prepareEnvironment({ ...options, dataFolder: scratch });

@@ -20,6 +20,10 @@ export const MASKED = [
   "/usr/share/nodejs",
   "/usr/share/node_modules",
   "/usr/lib/nodejs",
+  "/usr/lib/python3/dist-packages",
+  "/usr/share/python-wheels",
+  "/usr/lib/google-cloud-sdk",
+  "/usr/share/miniconda",
 ] as const;
 
 /** The host, as far as sandboxes see it; found once per runtime. */
