@@ -11,6 +11,7 @@ import {
   defaultImage,
   ExportError,
   type ExportMarker,
+  type HarborNetwork,
   harborFolder,
   writeExport,
   writeFiles,
@@ -40,19 +41,20 @@ export interface ExportRequest {
 
 type ExportSession = Pick<Session, "db" | "artifacts" | "stack">;
 
+export interface HarborRequest extends ExportRequest {
+  /** Base of every box instead of the environment's default. */
+  readonly image?: string;
+  /** What boxes may reach. */
+  readonly network: HarborNetwork;
+}
+
 /**
- * Admitted tasks as Harbor folders; a task that the format cannot say is skipped with its reason. `image` is the base of every box instead of
- * the environment's default. Throws StoreError `missing`, ExportError, EnvironmentError, ArtifactError.
+ * Admitted tasks as Harbor folders; a task that the format cannot say is skipped with its reason. Throws StoreError `missing`, ExportError,
+ * EnvironmentError, ArtifactError.
  */
 export async function exportHarbor(
   { db, artifacts, stack }: ExportSession,
-  {
-    experiment,
-    out,
-    limit = Number.POSITIVE_INFINITY,
-    onProgress,
-    image,
-  }: ExportRequest & { readonly image?: string },
+  { experiment, out, limit = Number.POSITIVE_INFINITY, onProgress, image, network }: HarborRequest,
 ): Promise<ExportMarker> {
   await getExperiment(db, experiment);
   const admitted = (await admittedTasks(db, experiment)).slice(0, limit);
@@ -73,7 +75,7 @@ export async function exportHarbor(
         const base = image ?? defaultImage(environment);
         await writeFiles(
           join(folder, taskId),
-          await harborFolder({ task, statement, environment, image: base }),
+          await harborFolder({ task, statement, environment, image: base, network }),
         );
         exported.push(taskId);
       } catch (error) {

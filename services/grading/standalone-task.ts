@@ -6,10 +6,12 @@ export interface StandaloneTask extends Pick<Task, "failToPass" | "passToPass"> 
   readonly workdir: string;
   /** A tar archive of the agent's tree. */
   readonly agentArchive: string;
-  /** Folder that holds `protectedRoots`. */
+  /** Folder that holds `restored`. */
   readonly tests: string;
   /** Test files and folders, put back before the tests run; relative to the tree. */
-  readonly protectedRoots: readonly string[];
+  readonly restored: readonly string[];
+  /** Further folders of the tree that no change may decide: dependencies. */
+  readonly fixed: readonly string[];
   /** Paths of the reference solution: a change may decide them even where they steer tests. */
   readonly allowed: readonly string[];
   /** Of the environment: may fail. */

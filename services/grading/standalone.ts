@@ -77,7 +77,7 @@ function applyChange(task: StandaloneTask, agentTree: string): void {
   const allowed = new Set(task.allowed);
   const formats = new Set(task.commands.map(({ format }) => format));
   const isProtected = (path: string): boolean =>
-    task.protectedRoots.some(
+    [...task.restored, ...task.fixed].some(
       (root) => path === root || path.startsWith(`${root}/`) || root.startsWith(`${path}/`),
     ) ||
     (!allowed.has(path) && steersTests(path, formats));
@@ -87,8 +87,8 @@ function applyChange(task: StandaloneTask, agentTree: string): void {
   for (const path of [...wanted].sort()) if (!isProtected(path)) put(agentTree, task.workdir, path);
 }
 
-function restoreTests({ workdir, tests, protectedRoots }: StandaloneTask): void {
-  for (const root of protectedRoots) {
+function restoreTests({ workdir, tests, restored }: StandaloneTask): void {
+  for (const root of restored) {
     rmSync(join(workdir, root), { recursive: true, force: true });
     if (!exists(join(tests, root))) continue;
     clearWay(workdir, root);

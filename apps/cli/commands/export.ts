@@ -1,5 +1,5 @@
 /** `export harbor | atif`: writes an experiment's tasks or trajectories as other projects read them. */
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ExportMarker, ExportRequest, Session } from "../../control/index.ts";
 import { examples, wantsJson } from "../command.ts";
 import { ProgressLine, writeJson, writeLine } from "../output.ts";
@@ -7,7 +7,11 @@ import { ProgressLine, writeJson, writeLine } from "../output.ts";
 interface Options {
   readonly out: string;
   readonly limit?: number;
+}
+
+interface HarborOptions extends Options {
   readonly image?: string;
+  readonly network: "no-network" | "public";
 }
 
 export function register(program: Command): void {
@@ -19,11 +23,17 @@ export function register(program: Command): void {
       "--image <reference>",
       "base image of every task, with Node in it (default: Node's own, of this version)",
     )
-    .action((experiment: string, options: Options, self: Command) =>
+    .addOption(
+      new Option("--network <mode>", "what boxes may reach")
+        .choices(["no-network", "public"])
+        .default("no-network"),
+    )
+    .action((experiment: string, { image, network, ...options }: HarborOptions, self: Command) =>
       run(self, experiment, options, async (session, request) =>
         (await control()).exportHarbor(session, {
           ...request,
-          ...(options.image === undefined ? {} : { image: options.image }),
+          network,
+          ...(image === undefined ? {} : { image }),
         }),
       ),
     );

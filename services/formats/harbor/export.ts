@@ -15,7 +15,11 @@ export interface HarborExport {
   readonly environment: PreparedEnvironment;
   /** Base image of the box; it holds Node and, where the tests need them, Python or Go. */
   readonly image: string;
+  /** What the boxes may reach. */
+  readonly network: HarborNetwork;
 }
+
+export type HarborNetwork = "no-network" | "public";
 
 /** Harbor's agents live in the box, too, and so does the grader. */
 const BOX_MEMORY_MB = 2048;
@@ -122,7 +126,7 @@ export function agentTree(
 function graderTask(
   task: Task,
   environment: PreparedEnvironment,
-  protectedRoots: readonly string[],
+  restored: readonly string[],
 ): StandaloneTask {
   const { cpuSeconds, wallSeconds } = limitsOf(environment);
   const { failToPass, passToPass, gold } = task;
@@ -130,7 +134,8 @@ function graderTask(
     workdir: WORKDIR,
     agentArchive: COLLECT.archive,
     tests: "/tests/tree",
-    protectedRoots: [...protectedRoots, ...environment.mounts.flatMap(({ target }) => inTree(target))],
+    restored,
+    fixed: environment.mounts.flatMap(({ target }) => inTree(target)),
     allowed: gold.map(({ path }) => path),
     failToPass,
     passToPass,
@@ -146,11 +151,10 @@ const inTree = (target: string): string[] =>
   target.startsWith(`${WORKDIR}/`) ? [relative(WORKDIR, target)] : [];
 
 function taskToml(
-  { task, statement, environment }: HarborExport,
+  { task, statement, environment, network }: HarborExport,
   mounts: readonly { readonly target: string }[],
 ): string {
   const { wallSeconds, limits } = limitsOf(environment);
-  const network_mode = "no-network";
   return `${stringify({
     schema_version: "1.4",
     artifacts: [],
@@ -176,6 +180,6 @@ function taskToml(
       environment_mode: "separate",
       collect: [{ command: COLLECT.command(mounts.flatMap(({ target }) => inTree(target))) }],
     },
-    environment: { network_mode, memory_mb: Math.max(BOX_MEMORY_MB, 2 * limits.memoryMb) },
+    environment: { network_mode: network, memory_mb: Math.max(BOX_MEMORY_MB, 2 * limits.memoryMb) },
   })}\n`;
 }
