@@ -1,7 +1,7 @@
 /** Public surface of task and trajectory formats of other projects. */
 export { type AtifAgent, AtifError, atifTrajectory, type RolloutFacts } from "./atif/trajectory.ts";
 export { BuildError, type BuildErrorKind, buildImage } from "./harbor/build.ts";
-export { defaultImage, type HarborExport, harborFolder } from "./harbor/export.ts";
+export { defaultImage, type HarborExport, type HarborNetwork, harborFolder } from "./harbor/export.ts";
 export { harborImporter } from "./harbor/import.ts";
 export { IMPORTERS } from "./importers.ts";
 export { ExportError, type ExportErrorKind, type ExportMarker, writeExport, writeFiles } from "./output.ts";
