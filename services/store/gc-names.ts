@@ -54,6 +54,7 @@ export const OWNER: Readonly<Partial<Record<TableName, Owner>>> = {
   statements: own("task", "task_id"),
   task_sets: own("set", "hash"),
   policies: own("policy", "id"),
+  imports: own("import", "key"),
 };
 
 /** Columns that hold the id of something shared. */
@@ -87,6 +88,7 @@ export const JSON_COLUMNS: Readonly<Record<string, "anything" | "artifacts" | "n
   "task_sets.tasks": "anything",
   // One reference each.
   "tasks.artifact": "artifacts",
+  "imports.artifact": "artifacts",
   "rollouts.trajectory": "artifacts",
   "attempts.late_result": "artifacts",
   "batches.artifact": "artifacts",
@@ -97,6 +99,7 @@ export const JSON_COLUMNS: Readonly<Record<string, "anything" | "artifacts" | "n
   "iterations.pool": "nothing",
   "iterations.keys": "nothing",
   "environments.summary": "nothing",
+  "imports.origin": "nothing",
   "tasks.functions": "nothing",
   "validations.gates": "nothing",
   "validations.evidence": "nothing",

@@ -67,6 +67,8 @@ export async function planCollection(
   const roots: Node[] = [
     ...kept.map(({ name }): Node => `experiment/${name}`),
     ...record.strays,
+    // What a user brought in stays until the user takes it out.
+    ...[...record.edges.keys()].filter((owner) => owner.startsWith("import/")),
     ...[...record.shared].filter(([, at]) => at >= sharedBeforeMs).map(([node]) => node),
   ];
   const named = reachable(record.edges, roots);

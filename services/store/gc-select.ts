@@ -1,7 +1,7 @@
 /** What garbage collection may remove, decided on names and times alone: whatever something kept names, directly or through others, stays. */
 
-/** `<kind>/<id>`: an experiment by its name, a policy, task, set or artifact by its id. */
-export type Node = `${"experiment" | "policy" | "task" | "set" | "artifact"}/${string}`;
+/** `<kind>/<id>`: an experiment by its name, a policy, task, set, import or artifact by its id. */
+export type Node = `${"experiment" | "policy" | "task" | "set" | "import" | "artifact"}/${string}`;
 export type Edges = ReadonlyMap<Node, ReadonlySet<Node>>;
 
 /** Everything the roots name, the roots themselves included. */

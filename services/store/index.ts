@@ -14,7 +14,6 @@ export { type DiskWatermark, requireDisk } from "./disk.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
 export { type EvaluationPlan, latestRate, planEvaluation } from "./evaluation-plan.ts";
 export { recordEvent } from "./events.ts";
-export { type AdmittedTask, admittedTasks, type ExperimentRollout, experimentRollouts } from "./exports.ts";
 export {
   createExperiment,
   type ExperimentRow,
@@ -24,6 +23,7 @@ export {
   setResult,
   setStatus,
 } from "./experiments.ts";
+export { type AdmittedTask, admittedTasks, type ExperimentRollout, experimentRollouts } from "./exports.ts";
 export {
   holdExperiment,
   readHold,
@@ -32,6 +32,14 @@ export {
   releaseExperiment,
   steeringOnRecord,
 } from "./holds.ts";
+export {
+  getImport,
+  type ImportOutcome,
+  importKey,
+  lookImport,
+  type NewImport,
+  recordImport,
+} from "./imports.ts";
 export {
   addTry,
   countPieces,
@@ -107,6 +115,7 @@ export {
   recordTask,
   recordTaskSet,
   recordValidation,
+  validationEvidence,
 } from "./tasks.ts";
 export type { PhaseTime } from "./timeline.ts";
 export { findVerdict, type GradedRollout, takeOverRollout } from "./tries.ts";

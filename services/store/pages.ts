@@ -35,6 +35,9 @@ export interface TaskFilters {
   readonly type?: string | undefined;
   readonly generator?: string | undefined;
 }
+export interface ImportFilters {
+  readonly format?: string | undefined;
+}
 export interface RolloutFilters {
   readonly experiment?: string | undefined;
   /** Iteration, try and phase are those of the group, known once it is graded. */
@@ -61,6 +64,7 @@ export interface EvaluationFilters {
 export type ExperimentItem = Awaited<ReturnType<typeof pageExperiments>>["items"][number];
 export type IterationItem = Awaited<ReturnType<typeof pageIterations>>["items"][number];
 export type TaskItem = Awaited<ReturnType<typeof pageTasks>>["items"][number];
+export type ImportItem = Awaited<ReturnType<typeof pageImports>>["items"][number];
 export type RolloutItem = Awaited<ReturnType<typeof pageRollouts>>["items"][number];
 export type PolicyItem = Awaited<ReturnType<typeof pagePolicies>>["items"][number];
 export type EvaluationItem = Awaited<ReturnType<typeof pageEvaluations>>["items"][number];
@@ -160,6 +164,14 @@ export async function pageTasks(db: Executor, query: PageQuery<TaskFilters>) {
     equals("t.generator", generator),
   ];
   return page(rows, sql<string>`t.id`, conditions, query);
+}
+
+export async function pageImports(db: Executor, query: PageQuery<ImportFilters>) {
+  const rows = db
+    .selectFrom("imports as i")
+    .select(["i.key", "i.format", "i.source_id", "i.image", "i.fail_to_pass", "i.pass_to_pass", "i.gold"])
+    .select(["i.origin", "i.created_at"]);
+  return page(rows, sql<string>`i.key`, [equals("i.format", query.filters.format)], query);
 }
 
 export async function pageRollouts(db: Executor, query: PageQuery<RolloutFilters>) {

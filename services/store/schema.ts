@@ -253,6 +253,21 @@ export interface Database {
     reused_from: Optional<number>;
     created_at: Timestamp;
   };
+  /** Tasks read from files of other projects. `artifact` is the `ImportedTask` (services/formats/types.ts). */
+  imports: {
+    /** `i` + 16 hex digits of `hash`. */
+    key: string;
+    format: string;
+    source_id: string;
+    hash: string;
+    image: string;
+    fail_to_pass: number;
+    pass_to_pass: number;
+    gold: boolean;
+    origin: Json;
+    artifact: Json;
+    created_at: Timestamp;
+  };
   /** Verdicts of saved changes graded again, beside those on record, which stay. */
   regrades: {
     experiment: string;

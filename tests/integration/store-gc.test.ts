@@ -136,6 +136,10 @@ describe("what rows name", () => {
     const scope = { experiment: "demo", iteration: 1, try: 1 };
     await recordPiece(db, scope, { kind: "candidate", contentKey: "k" }, { index: 0 });
     await claimRequest(db, "key", "print");
+    await sql`insert into regrades (experiment, regrade, rollout_key, old_outcome, old_rule, outcome, rule, offending, evidence)
+      values ('demo', 1, 'demo/x/0', 'passed', 'all-passed', 'passed', 'all-passed', '[]', '{}')`.execute(db);
+    await sql`insert into imports (key, format, source_id, hash, image, fail_to_pass, pass_to_pass, gold, origin, artifact)
+      values ('i0', 'swe-bench', 'a', '0', 'x', 1, 0, true, '{}', '{}')`.execute(db);
     await sql`insert into ledger (rollout_key, fence, turn, prompt_tokens, sampled_tokens, log_probs, weight_version, new_segment, record)
       values ('demo/x/0', 'f', 0, '', '', '', '', true, '{}')`.execute(db);
     const refs = new Map<string, ArtifactRef>();

@@ -37,7 +37,12 @@ describe("opening the database", () => {
     const url = await server.createDatabase("together");
     const all = await Promise.all(Array.from({ length: 4 }, () => openDatabase(url)));
     const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(all[0]!);
-    expect(rows.map((row) => row.name)).toEqual(["0001-initial", "0002-durability"]);
+    expect(rows.map((row) => row.name)).toEqual([
+      "0001-initial",
+      "0002-durability",
+      "0003-imports",
+      "0004-evidence",
+    ]);
     await Promise.all(all.map((one) => one.destroy()));
   });
 
@@ -51,7 +56,7 @@ describe("opening the database", () => {
       message: expect.stringMatching(/newer version of tadpole .*9999-future.*update tadpole/),
     });
     const { rows } = await sql<{ n: number }>`select count(*) as n from kysely_migration`.execute(first);
-    expect(rows[0]!.n).toBe(3);
+    expect(rows[0]!.n).toBe(5);
     await first.destroy();
   });
 

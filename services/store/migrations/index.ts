@@ -4,12 +4,14 @@ import { StoreError } from "../errors.ts";
 import type { Database } from "../schema.ts";
 import * as initial from "./0001-initial.ts";
 import * as durability from "./0002-durability.ts";
+import * as imports from "./0003-imports.ts";
 import * as evidence from "./0004-evidence.ts";
 
 /** In order; a released migration is never edited, only followed by another. Imported statically so that a bundle holds them. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0001-initial": initial,
   "0002-durability": durability,
+  "0003-imports": imports,
   "0004-evidence": evidence,
 };
 
