@@ -1,8 +1,10 @@
 /** Public surface of the sandbox service. */
 export { ensureBaseImage } from "./docker/image.ts";
+export { type TarEntry, tar } from "./docker/tar.ts";
 export { type Found, listSandboxes, type Reaped, reapSandboxes } from "./host.ts";
+export type { ImageCache, Pruned } from "./images/cache.ts";
 export { createProcessRuntime } from "./process/runtime.ts";
 export * from "./runtime.ts";
-export { createRuntime, type HostOptions, hostRuntimes } from "./runtimes.ts";
+export { createHostImages, createRuntime, type HostOptions, hostRuntimes } from "./runtimes.ts";
 export { applyChanges, applyToManifest, changesBetween, encode } from "./tree/change.ts";
 export { hashManifest, type Manifest, scanTree } from "./tree/manifest.ts";

@@ -2,8 +2,8 @@
 import { Readable } from "node:stream";
 import type Docker from "dockerode";
 import type { FileChange } from "../../../core/task.ts";
+import { type TarEntry, tar } from "../../sandbox/index.ts";
 import { withoutIgnored } from "./dockerignore.ts";
-import { tarOf } from "./tar.ts";
 
 export interface BuildContext {
   /** Paths relative to the context. */
@@ -43,22 +43,32 @@ export async function buildImage(
 ): Promise<string> {
   const log = new BuildLog();
   try {
-    const answer = await docker.buildImage(
-      Readable.from([tarOf(withoutIgnored(context.files, context.dockerfile))]) as NodeJS.ReadableStream,
-      {
-        dockerfile: context.dockerfile,
-        labels: options.labels ?? {},
-        rm: true,
-        forcerm: true,
-        ...(options.signal && { abortSignal: options.signal }),
-      },
-    );
+    const answer = await docker.buildImage(Readable.from(tar(entriesOf(context))), {
+      dockerfile: context.dockerfile,
+      labels: options.labels ?? {},
+      rm: true,
+      forcerm: true,
+      ...(options.signal && { abortSignal: options.signal }),
+    });
     for await (const event of jsonLines(answer)) log.add(event as BuildEvent);
   } catch (error) {
     options.signal?.throwIfAborted();
     throw daemonError(error);
   }
   return log.result();
+}
+
+function* entriesOf({ files, dockerfile }: BuildContext): Generator<TarEntry> {
+  for (const file of withoutIgnored(files, dockerfile)) {
+    if (file.kind === "symlink") yield { type: "symlink", path: file.path, target: file.target };
+    if (file.kind === "write")
+      yield {
+        type: "file",
+        path: file.path,
+        content: Buffer.from(file.content, file.encoding),
+        executable: file.executable === true,
+      };
+  }
 }
 
 /** A Dockerfile that cannot be parsed is refused before anything is streamed, with status 400. */
