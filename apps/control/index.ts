@@ -11,6 +11,7 @@ export {
   startEvaluation,
 } from "./evaluate.ts";
 export { isRunning, loadExperiment, outcome, startExperiment } from "./experiments.ts";
+export { type ExportMarker, type ExportRequest, exportAtif, exportHarbor } from "./export.ts";
 export {
   COUNT_LIMIT,
   FILTER_WORD,
@@ -21,8 +22,16 @@ export {
   readCount,
   readFilter,
 } from "./filters.ts";
-export { type ExportMarker, type ExportRequest, exportAtif, exportHarbor } from "./export.ts";
 export { collect } from "./gc.ts";
+export {
+  type ImportDetail,
+  type ImportReport,
+  type ImportRequest,
+  importsPage,
+  importTasks,
+  type Refusal,
+  showImport,
+} from "./imports.ts";
 export {
   evaluationsPage,
   eventId,
@@ -44,6 +53,7 @@ export {
   showRollout,
   showTask,
 } from "./records.ts";
+export { type ChangedVerdict, type RegradeReport, regrade } from "./regrade.ts";
 export { replayCounts, startReplay } from "./replay.ts";
 export {
   type PlannedPieces,

@@ -35,8 +35,8 @@ export {
 export {
   getImport,
   type ImportOutcome,
+  type ImportRow,
   importKey,
-  lookImport,
   type NewImport,
   recordImport,
 } from "./imports.ts";

@@ -1,7 +1,7 @@
 /** Environments, tasks with their statements, and what validation and probing said about them. */
 import type { Selectable } from "kysely";
 import type { ArtifactRef } from "../../core/artifact.ts";
-import type { Statement, Task } from "../../core/task.ts";
+import type { Evidence, Statement, Task } from "../../core/task.ts";
 import { StoreError } from "./errors.ts";
 import { type Executor, insertOnce, type Row, upsert } from "./rows.ts";
 import type { Database } from "./schema.ts";
@@ -48,6 +48,17 @@ export async function getStatement(db: Executor, taskId: string, level: number):
 
 export async function recordValidation(db: Executor, validation: Row<"validations">): Promise<void> {
   await upsert(db, "validations", validation, ["scope", "candidate"]);
+}
+
+/** What the task's validations rest on; those that say nothing of it are left out. */
+export async function validationEvidence(db: Executor, taskId: string): Promise<readonly Evidence[]> {
+  const rows = await db
+    .selectFrom("validations")
+    .select("evidence")
+    .where("task_id", "=", taskId)
+    .where("evidence", "is not", null)
+    .execute();
+  return rows.map((row) => row.evidence as Evidence);
 }
 
 export async function recordProbe(db: Executor, probe: Row<"probes">): Promise<void> {

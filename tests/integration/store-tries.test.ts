@@ -191,6 +191,7 @@ describe("findVerdict", () => {
       outcome: "passed",
       rule: "all-passed",
       rawReward: 1,
+      evidence: null,
     });
     expect(await findVerdict(db, { ...of, verdictKey: "verdict-b" })).toBeUndefined();
     expect(await findVerdict(db, { ...of, contentKey: "other" })).toBeUndefined();

@@ -44,6 +44,8 @@ const PLUMBING: Readonly<Record<string, string>> = {
   readCount: "as readFilter",
   replayCounts: "printed by replay --wait; the event `reuse` tells the same",
   collect: "of gc, a host command",
+  regrade: "a host command",
+  importTasks: "of import, a host command",
   exportHarbor: "of export, a host command",
   exportAtif: "as exportHarbor",
 };
