@@ -4,10 +4,11 @@ import { errorKind } from "../core/errors.ts";
 import { random } from "../core/random.ts";
 import { mayReuseGroup } from "../core/reuse.ts";
 import { isTruncated, type Trajectory } from "../core/trajectory.ts";
-import { modulesMount } from "../services/environments/index.ts";
+import { historyOverlay, withoutHistory } from "../services/environments/index.ts";
+import type { LimitOverrides } from "../services/environments/types.ts";
 import { limitsOf } from "../services/grading/index.ts";
 import { HARNESS_VERSION, type LedgerTurn, runRollout } from "../services/harness/index.ts";
-import type { Sandbox } from "../services/sandbox/runtime.ts";
+import type { Sandbox, SandboxLimits } from "../services/sandbox/runtime.ts";
 import {
   appendTurn,
   closeSlot,
@@ -68,13 +69,15 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
       };
       const isOurs = attempt.resumed.every(({ reply }) => reply.contentKey === contentKey);
       if (!isOurs) await beginAnew("begun anew: the turns on record are of a rollout with other settings");
+      const overlay = agentOverlay(task);
       const restored = await restoreSandbox(services.runtime, {
         spec: {
           root: environment.root,
-          overlay: agentOverlay(task),
-          mounts: [modulesMount(environment)],
-          limits: { memoryMb: group.sandbox.memoryMb, processes: group.sandbox.processes, diskMb: DISK_MB },
-          env: {},
+          ...(environment.image && { image: environment.image }),
+          overlay: [...overlay, ...(await historyOverlay(environment, overlay))],
+          mounts: environment.mounts,
+          limits: boxLimits(group.sandbox, environment.entry.limits),
+          env: environment.env,
         },
         identity: {
           experiment,
@@ -128,7 +131,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         raw_reward: null,
         reward: null,
         tree_hash: await restored.sandbox.treeHash(),
-        change: await restored.sandbox.changes(),
+        change: withoutHistory(await restored.sandbox.changes()),
         trajectory: await putJson(services.artifacts, trajectory, "trajectory"),
         tools: toolCounts(trajectory),
         model_seconds: modelSeconds,
@@ -197,4 +200,16 @@ function toolCounts(trajectory: Trajectory): Record<string, number> {
 
 function summary(row: RolloutRow): RolloutOutput {
   return { key: row.key, exit: row.exit, turns: row.turns, generatedTokens: row.generated_tokens };
+}
+
+/** The experiment's limits, raised where the environment's own tools need more. */
+function boxLimits(
+  { memoryMb, processes }: Pick<SandboxLimits, "memoryMb" | "processes">,
+  own: LimitOverrides = {},
+): SandboxLimits {
+  return {
+    memoryMb: Math.max(memoryMb, own.memoryMb ?? 0),
+    processes: Math.max(processes, own.processes ?? 0),
+    diskMb: Math.max(DISK_MB, own.diskMb ?? 0),
+  };
 }

@@ -3,7 +3,8 @@
 /**
  * `unknown`: no such entry; `catalogue`: the catalogue itself is wrong; `install`: its files cannot be brought here or are not what
  * the lockfile says; `tests-fail`: its tests fail untouched; `unstable`: too many of them change from run to run; `source-copy`:
- * a second copy of its source would be in the sandbox; `missing`: nothing is prepared under that key; `damaged`: what is prepared there
+ * a second copy of its source would be in the sandbox; `history`: its sandbox would hold more of a
+ * repository's history than one commit; `in-use`: an experiment's record names it; `missing`: nothing is prepared under that key; `damaged`: what is prepared there
  * is no longer what was prepared.
  */
 export type EnvironmentErrorKind =
@@ -13,6 +14,8 @@ export type EnvironmentErrorKind =
   | "tests-fail"
   | "unstable"
   | "source-copy"
+  | "history"
+  | "in-use"
   | "missing"
   | "damaged";
 

@@ -3,6 +3,7 @@ export { proveBaseline, type RunTests } from "./baseline.ts";
 export { CATALOGUE_FOLDER, type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./catalogue.ts";
 export { EnvironmentError, type EnvironmentErrorKind } from "./errors.ts";
 export { flakeBound } from "./flake.ts";
+export { historyOverlay, withoutHistory } from "./history.ts";
 export { modulesMount } from "./mount.ts";
 export { loadEnvironment, prepareEnvironment } from "./prepare.ts";
 export { pretrainingSources } from "./pretraining.ts";

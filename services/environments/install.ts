@@ -19,6 +19,10 @@ export interface ToolOptions {
   /** Variables beside this process's own. */
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
+  /** What it reads; default nothing. */
+  readonly input?: string;
+  /** Of what the tool prints; default utf8. */
+  readonly encoding?: BufferEncoding;
 }
 
 /** Bytes kept of what a tool complains about. */
@@ -28,22 +32,25 @@ const COMPLAINT = 4000;
 export function runTool(
   command: string,
   args: readonly string[],
-  { cwd, env, signal }: ToolOptions,
+  { cwd, env, signal, input, encoding = "utf8" }: ToolOptions,
 ): Promise<string> {
   const what = `${command} ${args.slice(0, 3).join(" ")}`;
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd,
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
       ...(env !== undefined && { env: { ...process.env, ...env } }),
       ...(signal === undefined ? {} : { signal }),
     });
+    // A tool that does not read its input closes it: its exit code tells.
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(input);
     let output = "";
     let complaints = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    child.stdout!.setEncoding(encoding).on("data", (text: string) => {
       output += text;
     });
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    child.stderr!.setEncoding("utf8").on("data", (text: string) => {
       complaints = (complaints + text).slice(-COMPLAINT);
     });
     child.on("error", (cause: NodeJS.ErrnoException) => {

@@ -38,6 +38,8 @@ const all = [
     "tests-fail": false,
     unstable: false,
     "source-copy": false,
+    history: false,
+    "in-use": false,
     missing: false,
     damaged: false,
   }),

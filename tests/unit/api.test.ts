@@ -236,6 +236,8 @@ const ENVIRONMENT: Record<EnvironmentErrorKind, number> = {
   "tests-fail": 500,
   unstable: 500,
   "source-copy": 500,
+  history: 500,
+  "in-use": 500,
   missing: 500,
   damaged: 500,
 };

@@ -1,0 +1,127 @@
+/** Files of a commit of a git repository, without its history. */
+import { createHash } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { safePath } from "./archive.ts";
+import { EnvironmentError } from "./errors.ts";
+import { environmentsFolder } from "./folders.ts";
+import { runTool } from "./install.ts";
+import type { Tree } from "./tree.ts";
+
+/** Nothing of the user's settings and nothing a repository brings may run: no hooks, no prompts, no helper programs as transports. */
+const ENV = {
+  GIT_CONFIG_GLOBAL: "/dev/null",
+  GIT_CONFIG_NOSYSTEM: "1",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_ALLOW_PROTOCOL: "file:git:http:https:ssh",
+} as const;
+
+const SAFE = ["-c", "core.hooksPath=/dev/null", "-c", "transfer.fsckObjects=true", "-c", "gc.auto=0"];
+
+/** Blobs are read in one go; a repository of sources is far smaller. */
+const MAX_BYTES = 512 * 1024 * 1024;
+
+export interface GitSource {
+  /** Path or URL. */
+  readonly repository: string;
+  /** Branch, tag or commit. */
+  readonly ref: string;
+}
+
+/** `git:<path or URL>@<ref>`: the last `@` separates, because URLs have others before the host. */
+export function parseGitSource(source: string): GitSource | undefined {
+  const match = /^git:(.+)@([^@:\s]+)$/.exec(source);
+  const [, repository, ref] = match ?? [];
+  if (repository === undefined || ref === undefined) return undefined;
+  // Both become arguments of git.
+  if (repository.startsWith("-") || ref.startsWith("-")) return undefined;
+  return { repository, ref };
+}
+
+export interface FetchOptions {
+  readonly dataFolder: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+function git(folder: string, args: readonly string[], options: FetchOptions): Promise<string> {
+  return runTool("git", [...SAFE, ...args], { cwd: folder, env: ENV, signal: options.signal });
+}
+
+/** A bare repository of this data folder for that address. */
+async function mirror(repository: string, options: FetchOptions): Promise<string> {
+  const name = `git-${createHash("sha256").update(repository).digest("hex").slice(0, 12)}`;
+  const folder = join(environmentsFolder(options.dataFolder), "downloads", name);
+  await mkdir(folder, { recursive: true });
+  await git(folder, ["init", "--quiet", "--bare"], options);
+  return folder;
+}
+
+/** The commit a ref names now, 40 hex digits. Throws `EnvironmentError("install")`. */
+export async function resolveCommit(source: GitSource, options: FetchOptions): Promise<string> {
+  const folder = await mirror(source.repository, options);
+  await git(
+    folder,
+    ["fetch", "--quiet", "--force", "--no-tags", "--", source.repository, source.ref],
+    options,
+  );
+  const commit = await git(folder, ["rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}"], options);
+  return commit.trim();
+}
+
+/** Regular files of a commit. Links to files inside become copies of them; submodules are left out. */
+export async function readCommit(repository: string, commit: string, options: FetchOptions): Promise<Tree> {
+  const folder = await mirror(repository, options);
+  const known = await git(folder, ["cat-file", "-e", `${commit}^{commit}`], options).then(
+    () => true,
+    () => false,
+  );
+  if (!known)
+    await git(folder, ["fetch", "--quiet", "--force", "--no-tags", "--", repository, commit], options);
+  const listed = await git(folder, ["ls-tree", "-r", "-l", "-z", "--full-tree", commit], options);
+  const entries = listed.split("\0").flatMap((line) => {
+    const [, mode, type, id, size, path] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)$/s.exec(line) ?? [];
+    return type === "blob" ? [{ isLink: mode === "120000", id: id!, size: Number(size), path: path! }] : [];
+  });
+  if (entries.reduce((sum, { size }) => sum + size, 0) > MAX_BYTES)
+    throw new EnvironmentError(
+      "install",
+      `${repository}@${commit}: more than ${MAX_BYTES / 1024 / 1024} MB of files`,
+    );
+  const contents = await readBlobs(
+    folder,
+    entries.map(({ id }) => id),
+    options,
+  );
+  const files = new Map<string, Uint8Array>();
+  const links: { readonly path: string; readonly target: string }[] = [];
+  for (const [index, { isLink, path }] of entries.entries()) {
+    const safe = safePath(`${repository}@${commit.slice(0, 12)}`, path);
+    if (isLink) links.push({ path: safe, target: contents[index]!.toString("utf8") });
+    else files.set(safe, contents[index]!);
+  }
+  for (const { path, target } of links) {
+    const content = files.get(join(path, "..", target));
+    if (content !== undefined) files.set(path, content);
+  }
+  return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Contents of blobs, in their order: `<id> blob <size>\n<content>\n` each. latin1 carries any bytes through a text. */
+async function readBlobs(folder: string, ids: readonly string[], options: FetchOptions): Promise<Buffer[]> {
+  if (ids.length === 0) return [];
+  const text = await runTool("git", ["cat-file", "--batch"], {
+    cwd: folder,
+    env: ENV,
+    signal: options.signal,
+    input: `${ids.join("\n")}\n`,
+    encoding: "latin1",
+  });
+  const found: Buffer[] = [];
+  for (let at = 0; found.length < ids.length; ) {
+    const end = text.indexOf("\n", at);
+    const size = Number(text.slice(at, end).split(" ")[2]);
+    found.push(Buffer.from(text.slice(end + 1, end + 1 + size), "latin1"));
+    at = end + 1 + size + 1;
+  }
+  return found;
+}

@@ -1,0 +1,54 @@
+/** The history of a box whose environment has one: that of the tree the agent starts from, not of the untouched one. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { FileChange } from "../../core/task.ts";
+import { assertHistory, snapshotOf } from "./snapshot.ts";
+import { readTree, type Tree } from "./tree.ts";
+import type { PreparedEnvironment } from "./types.ts";
+
+const isHistory = (path: string): boolean => path === ".git" || path.startsWith(".git/");
+
+/** A change without what git's own commands wrote: its index carries times and inodes. */
+export function withoutHistory(changes: readonly FileChange[]): readonly FileChange[] {
+  return changes.filter(({ path }) => !isHistory(path));
+}
+
+function applied(tree: Tree, changes: readonly FileChange[]): Tree {
+  const files = new Map(tree);
+  for (const change of changes) {
+    if (change.kind === "write") files.set(change.path, Buffer.from(change.content, change.encoding));
+    else files.delete(change.path);
+  }
+  return files;
+}
+
+/**
+ * What to change beside `overlay` so that the one commit of the box is the tree with `overlay` in it: the untouched tree's commit would hold
+ * what a task has taken away. Empty where the environment has no history.
+ */
+export async function historyOverlay(
+  environment: Pick<PreparedEnvironment, "key" | "root">,
+  overlay: readonly FileChange[],
+): Promise<readonly FileChange[]> {
+  if (!existsSync(join(environment.root, ".git"))) return [];
+  const before = await readTree(environment.root);
+  const old = [...before.keys()].filter(isHistory);
+  const plain = new Map([...before].filter(([path]) => !isHistory(path)));
+  const tree = applied(
+    plain,
+    overlay.filter(({ path }) => !isHistory(path)),
+  );
+  const history = snapshotOf(tree);
+  assertHistory(environment.key, new Map([...tree, ...history]), "one");
+  return [
+    ...old.filter((path) => !history.has(path)).map((path): FileChange => ({ kind: "delete", path })),
+    ...[...history].map(
+      ([path, content]): FileChange => ({
+        kind: "write",
+        path,
+        content: Buffer.from(content).toString("base64"),
+        encoding: "base64",
+      }),
+    ),
+  ];
+}
