@@ -35,6 +35,6 @@ function isKept(path: string, rules: readonly Rule[]): boolean {
   const parts = path.split("/");
   const prefixes = parts.map((_, i) => parts.slice(0, i + 1).join("/"));
   let kept = true;
-  for (const { keeps, matches } of rules) if (prefixes.some(matches)) kept = keeps;
+  for (const { keeps, matches } of rules) if (prefixes.some((prefix) => matches(prefix))) kept = keeps;
   return kept;
 }
