@@ -1,5 +1,6 @@
 /** Public surface of the sandbox service. */
 export { ensureBaseImage } from "./docker/image.ts";
+export { createDockerRuntime, type DockerRuntimeOptions } from "./docker/runtime.ts";
 export { type TarEntry, tar } from "./docker/tar.ts";
 export { type Found, listSandboxes, type Reaped, reapSandboxes } from "./host.ts";
 export type { ImageCache, Pruned } from "./images/cache.ts";

@@ -67,10 +67,11 @@ export interface ExecResult {
   readonly stderrTruncated: boolean;
   readonly timedOut: boolean;
   readonly cpuExceeded: boolean;
+  /** It met the memory limit: it was killed whole (process), or the kernel killed processes of it (docker). */
   readonly outOfMemory: boolean;
-  /** Killed for passing `processes` of the sandbox's limits. */
+  /** It met the limit `processes`: it was killed (process), or was refused more of them (docker: at four threads for each). */
   readonly tooManyProcesses?: boolean;
-  /** Killed for filling the sandbox's disk (`diskMb`). */
+  /** It filled the sandbox's disk (`diskMb`): it was killed (process), or its writes failed and the disk is full now (docker). */
   readonly diskFull?: boolean;
   /** CPU of the whole process tree, the dead included. */
   readonly cpuSeconds: number;

@@ -227,20 +227,19 @@ export function sandboxContract(name: string, makeRuntime: (folder: string) => S
           });
         }));
 
-      it("end a command that makes too many processes", () =>
+      it("bound the processes of a command and say that it met the bound", () =>
         within(async (sandbox) => {
           // Doubles nine times and then waits: enough to pass the limit, not enough to harm the machine.
           const bomb =
-            "f() { [ $1 -gt 9 ] && { sleep 20; return; }; f $(($1+1)) | f $(($1+1)) & }; f 0; sleep 20";
-          const result = await bash(sandbox, bomb);
-          expect(result).toMatchObject({ tooManyProcesses: true, exitCode: null, timedOut: false });
+            "f() { [ $1 -gt 9 ] && { sleep 20; return; }; f $(($1+1)) | f $(($1+1)) & }; f 0; sleep 2";
+          expect(await bash(sandbox, bomb)).toMatchObject({ tooManyProcesses: true, timedOut: false });
           expect((await bash(sandbox, "echo alive")).exitCode).toBe(0);
         }));
 
-      it("end a command that fills the disk; the next may clear it", () =>
+      it("bound the disk and say that a command filled it; the next may clear it", () =>
         within(async (sandbox) => {
-          const fill = "for i in 1 2 3 4 5 6 7 8; do head -c 8000000 /dev/zero > fill$i; done; sleep 5";
-          expect(await bash(sandbox, fill)).toMatchObject({ diskFull: true, exitCode: null });
+          const fill = "for i in 1 2 3 4 5 6 7 8; do head -c 8000000 /dev/zero > fill$i; done; sleep 0.5";
+          expect(await bash(sandbox, fill)).toMatchObject({ diskFull: true });
           await expect(sandbox.write("more", new Uint8Array(1000))).rejects.toMatchObject({ code: "ENOSPC" });
           expect((await bash(sandbox, "rm fill*; sleep 0.3; echo cleared")).exitCode).toBe(0);
           await sandbox.write("more", new Uint8Array(1000));

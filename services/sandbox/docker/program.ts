@@ -15,10 +15,11 @@
 export const BOOT = 'cp /bin/sh /tmp/.sh && chmod 0111 /tmp/.sh && exec /tmp/.sh -c "$@"';
 
 /**
- * A command is a line `<key> <nonce> <kind> <cpu seconds or -> <bytes of input> <bytes of words or 0>`, followed by the words, quoted for a
- * shell: on a line of their own (0), or as so many bytes; then the input. Kinds: `run` (no input), `feed` (that much input), `talk` (what
- * comes is the command's input until it ends), `key` (the word is the new key).
- * Its end is, on both streams, `\n<nonce> <exit code> <cpu ns> <out-of-memory kills> <refused forks> <free blocks|->\n`.
+ * Its first line is the key. A command is a line `<key> <nonce> <kind> <cpu seconds|-> <bytes of input> <words, quoted>`; then its input.
+ * Kinds: `run` (no input), `feed` (that much input), `talk` (what comes is the command's input until it ends), `key` (the word is the
+ * new key). On both streams a command begins with `\n<nonce>\n` and ends with
+ * `\n<nonce> <exit code> <cpu ns> <out-of-memory kills> <refused forks> <free blocks:free inodes,…|->\n`; the last is looked at where the command
+ * failed or worked for 10 ms: it may have filled a folder. SIGUSR1 kills the command; before its beginning was told, it would be lost.
  */
 export const PROGRAM = `rm -f /tmp/.sh
 exec 3>&2 2>/dev/null 4<&0
@@ -55,35 +56,58 @@ sweep() {
 trap 'hit=1; kill -9 -1' USR1
 folders=$*
 read -r key
+newline='
+'
 while :; do
   hit=
-  if ! read -r word nonce kind seconds bytes length; then
+  if ! read -r word nonce kind seconds bytes words; then
     [ -n "$hit" ] && continue
     exit 0
   fi
   [ "$word" = "$key" ] || continue
-  if [ "$length" = 0 ]; then IFS= read -r words; else words=$(head -c "$length"); fi
-  newline='
-'
   eval "set -- $words"
   hit=
+  printf '\\n%s\\n' "$nonce"
+  printf '\\n%s\\n' "$nonce" >&3
   look; used_before=$used killed_before=$killed refused_before=$refused
-  code=0
   case $kind in
   run) run "$@" </dev/null & ;;
   talk) run "$@" <&4 & ;;
   feed) head -c "$bytes" <&4 3>&- 4<&- | { (run "$@"); code=$?; cat >/dev/null; exit $code; } & ;;
   key) key=$1; : & ;;
   esac
+  [ -z "$hit" ] || kill -9 -1
   wait $!
   code=$?
-  [ -n "$hit" ] && code=137
+  [ -z "$hit" ] || code=137
   sweep
   look
   free=-
-  [ $code -eq 0 ] && [ $((used - used_before)) -lt 10000000 ] || free=$(stat -f -c %a $folders | tr '\\n' ,)
+  [ $code -eq 0 ] && [ $((used - used_before)) -lt 10000000 ] || free=$(stat -f -c %a:%d $folders | tr '\\n' ,)
   set -- "$nonce" $code $((used - used_before)) $((killed - killed_before)) $((refused - refused_before)) "\${free:--}"
   printf '\\n%s %s %s %s %s %s\\n' "$@"
   printf '\\n%s %s %s %s %s %s\\n' "$@" >&3
 done
 `;
+
+/** One command as the program reads it. Throws for a NUL byte, which no shell can hold. */
+export function commandLine(command: {
+  readonly key: string;
+  readonly nonce: string;
+  readonly kind: Kind;
+  readonly cpuSeconds: number | null;
+  readonly inputBytes: number;
+  readonly words: readonly string[];
+}): string {
+  const { key, nonce, kind, cpuSeconds, inputBytes, words } = command;
+  const seconds = cpuSeconds === null ? "-" : Math.max(1, Math.ceil(cpuSeconds));
+  return `${key} ${nonce} ${kind} ${seconds} ${inputBytes} ${words.map(quote).join(" ")}\n`;
+}
+
+export type Kind = "run" | "feed" | "talk" | "key";
+
+/** For `eval`, on one line. */
+export function quote(word: string): string {
+  if (word.includes("\0")) throw new RangeError("a word of a command holds a NUL byte");
+  return `'${word.replaceAll("'", "'\\''").replaceAll("\n", "'\"$newline\"'")}'`;
+}

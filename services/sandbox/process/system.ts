@@ -90,7 +90,7 @@ function findOnPath(name: string): string | undefined {
 }
 
 /** Made once per content and shared by every process that uses the same root. */
-function makeSkeleton(root: string): string {
+export function makeSkeleton(root: string): string {
   const folder = `${root}/.system-${sha256(JSON.stringify([ETC, ETC_COPIED, REPEATABLE])).slice(0, 12)}`;
   if (existsSync(folder)) return folder;
   mkdirSync(root, { recursive: true, mode: 0o700 });

@@ -4,7 +4,6 @@ import {
   lstatSync,
   mkdirSync,
   readFileSync,
-  readlinkSync,
   rmdirSync,
   symlinkSync,
   unlinkSync,
@@ -15,15 +14,21 @@ import { SandboxError } from "../runtime.ts";
 import { type Manifest, sha256, type TreeEntry } from "./manifest.ts";
 
 /** What turns the tree `given` into the tree `now`, whose files lie under `root`; sorted by path. */
-export function changesBetween(given: Manifest, now: Manifest, root: string): FileChange[] {
-  const changes: FileChange[] = [];
-  for (const path of new Set([...given.keys(), ...now.keys()])) {
-    const after = now.get(path);
-    if (after === undefined) changes.push({ kind: "delete", path });
-    else if (!sameEntry(given.get(path), after)) changes.push(changeOf(`${root}/${path}`, path, after));
-  }
-  return changes.sort(byPath);
+export const changesBetween = (given: Manifest, now: Manifest, root: string): FileChange[] =>
+  changesOf(given, now, (path) => readFileSync(`${root}/${path}`));
+
+/** The same where `read` gives the content of a file of `now`. */
+export function changesOf(given: Manifest, now: Manifest, read: (path: string) => Uint8Array): FileChange[] {
+  const deleted = [...given.keys()].filter((path) => !now.has(path));
+  return [
+    ...deleted.map((path): FileChange => ({ kind: "delete", path })),
+    ...writtenPaths(given, now).map((path) => changeOf(path, now.get(path)!, read)),
+  ].sort(byPath);
 }
+
+/** Paths of `now` that `given` does not have, or has otherwise. */
+export const writtenPaths = (given: Manifest, now: Manifest): string[] =>
+  [...now].filter(([path, entry]) => !sameEntry(given.get(path), entry)).map(([path]) => path);
 
 const byPath = (a: FileChange, b: FileChange) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0);
 
@@ -34,12 +39,12 @@ function sameEntry(a: TreeEntry | undefined, b: TreeEntry): boolean {
   return a.sha256 === other.sha256 && a.executable === other.executable;
 }
 
-function changeOf(host: string, path: string, entry: TreeEntry): FileChange {
-  if (entry.type === "symlink") return { kind: "symlink", path, target: readlinkSync(host) };
+function changeOf(path: string, entry: TreeEntry, read: (path: string) => Uint8Array): FileChange {
+  if (entry.type === "symlink") return { kind: "symlink", path, target: entry.target };
   return {
     kind: "write",
     path,
-    ...encode(readFileSync(host)),
+    ...encode(read(path)),
     ...(entry.executable && { executable: true }),
   };
 }

@@ -1,0 +1,408 @@
+/** One sandbox of the Docker runtime: a container, and the channel to its process 1. */
+import { constants } from "node:os";
+import type { FileChange } from "../../../core/task.ts";
+import { type Owner, readOwner, writeLease } from "../label.ts";
+import {
+  type ExecLimits,
+  type ExecResult,
+  type FileEntry,
+  type Sandbox,
+  SandboxError,
+  type SandboxIdentity,
+  type SandboxSpec,
+  type Session,
+} from "../runtime.ts";
+import { changesOf, writtenPaths } from "../tree/change.ts";
+import { hashManifest, type Manifest } from "../tree/manifest.ts";
+import { type Channel, ChannelLost, type Running } from "./channel.ts";
+import { workdirOf } from "./container.ts";
+import { cpuSecondsOf, type Daemon } from "./daemon.ts";
+import { listInside, readInside, relativeTo, type ShellResult, statInside, writeInside } from "./files.ts";
+import { Collector, type Ending } from "./frames.ts";
+import { BoxScanner } from "./scan.ts";
+
+const MEGABYTE = 1024 * 1024;
+
+/** Of a script of ours; a tree of 200,000 files takes some seconds to hash. */
+const SCRIPT_SECONDS = 120;
+const SCRIPT_OUTPUT_BYTES = 64 * MEGABYTE;
+
+/** From the signal to the end of a command; the kernel may still be freeing gigabytes. */
+const KILL_MS = 30_000;
+
+/** How often the writable layer of a container without a quota is measured, while a command runs. */
+const LAYER_LOOK_MS = 2000;
+
+export interface BoxParts {
+  readonly identity: SandboxIdentity;
+  readonly spec: SandboxSpec;
+  readonly folder: string;
+  readonly owner: Owner;
+  /** The tree the sandbox was given. */
+  readonly given: Manifest;
+  readonly daemon: Daemon;
+  readonly container: string;
+  readonly channel: Channel;
+  /** The writable layer must be measured: nothing limits it. */
+  readonly watchLayer: boolean;
+  /** Removes folder and container. */
+  readonly remove: () => Promise<void>;
+}
+
+type Reason = "timeout" | "abort" | "disk";
+
+interface Talk {
+  readonly onStdout: (chunk: Uint8Array) => void;
+  readonly onBegin: (running: Running) => void;
+}
+
+/** Relative paths of the mounts inside the working tree. */
+export const mountsIn = (workdir: string, mounts: SandboxSpec["mounts"]): Set<string> =>
+  new Set(
+    mounts
+      .filter(({ target }) => target.startsWith(`${workdir}/`))
+      .map(({ target }) => relativeTo(workdir, target)),
+  );
+
+export class Box implements Sandbox {
+  readonly workdir: string;
+  readonly identity: SandboxIdentity;
+  readonly scanner: BoxScanner;
+  private readonly parts: BoxParts;
+  private given: Manifest;
+  private channel: Channel;
+  private running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
+  private destroyed: Promise<void> | undefined;
+
+  constructor(parts: BoxParts) {
+    this.parts = parts;
+    this.identity = parts.identity;
+    this.workdir = workdirOf(parts.spec);
+    this.channel = parts.channel;
+    this.given = parts.given;
+    this.scanner = new BoxScanner({
+      shell: (script, args, options) => this.shell(script, args, options),
+      skip: mountsIn(this.workdir, parts.spec.mounts),
+      maxBytes: parts.spec.limits.diskMb * MEGABYTE + SCRIPT_OUTPUT_BYTES,
+    });
+  }
+
+  /** What an image holds beyond the copy of its tree is given as well. */
+  async giveExtra(paths: readonly string[]): Promise<void> {
+    const now = await this.scanner.scan();
+    const extra = paths.flatMap((path) => {
+      const entry = now.get(path);
+      return entry === undefined ? [] : [[path, entry] as const];
+    });
+    this.given = new Map([...this.given, ...extra]);
+  }
+
+  async exec(argv: readonly string[], limits: ExecLimits): Promise<ExecResult> {
+    return this.begin(argv, limits).done;
+  }
+
+  open(
+    argv: readonly string[],
+    limits: Omit<ExecLimits, "stdin" | "signal">,
+    onStdout: (chunk: Uint8Array) => void,
+  ): Session {
+    let running: Running | undefined;
+    const early: Uint8Array[] = [];
+    const before = cpuSecondsOf(this.parts.container);
+    const onBegin = (now: Running) => {
+      running = now;
+      for (const bytes of early) now.send(bytes);
+    };
+    const { abort, done } = this.begin(argv, limits, { onStdout, onBegin });
+    return {
+      send: (bytes) => (running === undefined ? early.push(bytes) : running.send(bytes)),
+      cpuSeconds: () => cpuSecondsOf(this.parts.container) - before,
+      setIdle: () => {},
+      ended: done,
+      kill: () => abort.abort(new SandboxError("destroyed", "the session was ended")),
+    };
+  }
+
+  private begin(argv: readonly string[], limits: ExecLimits, talk?: Talk) {
+    this.checkFree();
+    if (argv.length === 0 || argv.some((word) => word.includes("\0")))
+      throw new SandboxError("path", "a command needs at least one word, and none with a NUL byte");
+    limits.signal?.throwIfAborted();
+    this.scanner.disturb(Date.now());
+    const abort = new AbortController();
+    const signal = limits.signal ? AbortSignal.any([limits.signal, abort.signal]) : abort.signal;
+    const done = this.run(argv, { ...limits, signal }, talk).finally(() => {
+      this.running = undefined;
+    });
+    this.running = { abort, done };
+    return { abort, done };
+  }
+
+  private async run(argv: readonly string[], limits: ExecLimits, talk?: Talk): Promise<ExecResult> {
+    const started = performance.now();
+    const stdout = new Collector(talk === undefined ? limits.outputBytes : 0);
+    const stderr = new Collector(limits.outputBytes);
+    let lost = false;
+    let reason: Reason | undefined;
+    let ending: Ending | undefined;
+    const running = this.channel.begin({
+      kind: talk !== undefined ? "talk" : limits.stdin !== undefined ? "feed" : "run",
+      words: argv,
+      cpuSeconds: limits.cpuSeconds ?? null,
+      ...(limits.stdin !== undefined && { input: [limits.stdin], inputBytes: limits.stdin.length }),
+      onStdout: talk === undefined ? (chunk) => stdout.push(chunk) : talk.onStdout,
+      onStderr: (chunk) => stderr.push(chunk),
+    });
+    talk?.onBegin(running);
+    const stops: Promise<void>[] = [];
+    const stop = (why: Reason) => {
+      if (reason !== undefined) return;
+      reason = why;
+      stops.push(this.interrupt(running));
+    };
+    const onAbort = () => stop("abort");
+    limits.signal?.addEventListener("abort", onAbort, { once: true });
+    const timeout = setTimeout(() => stop("timeout"), limits.timeoutSeconds * 1000);
+    const watch = this.parts.watchLayer ? this.watchLayer(() => stop("disk")) : undefined;
+    try {
+      ending = await running.ended;
+    } catch (error) {
+      if (!(error instanceof ChannelLost)) throw error;
+      lost = true;
+      await this.reopen(error);
+    } finally {
+      clearTimeout(timeout);
+      clearInterval(watch);
+      limits.signal?.removeEventListener("abort", onAbort);
+      // A signal still on its way would end the next command.
+      await Promise.all(stops);
+    }
+    if (reason === "abort") throw limits.signal!.reason;
+    this.checkHeld();
+    const killed = lost || reason !== undefined;
+    return {
+      ...decode(killed || ending === undefined ? 128 + constants.signals.SIGKILL : ending.code),
+      ...outcome(ending, limits),
+      stdout: stdout.bytes(),
+      stderr: stderr.bytes(),
+      stdoutTruncated: stdout.truncated,
+      stderrTruncated: stderr.truncated,
+      timedOut: reason === "timeout",
+      ...(reason === "disk" && { diskFull: true }),
+      wallSeconds: (performance.now() - started) / 1000,
+    };
+  }
+
+  /** Kills the command. Where even that does not end it, the container is killed. */
+  private async interrupt(running: Running): Promise<void> {
+    const { daemon, container } = this.parts;
+    const ended = running.ended.then(
+      () => {},
+      () => {},
+    );
+    const deadline = sleep(KILL_MS);
+    await Promise.race([running.begun.catch(() => {}), deadline.done]);
+    await daemon.signal(container, "SIGUSR1").catch(() => {});
+    const inTime = await Promise.race([ended.then(() => true), deadline.done.then(() => false)]);
+    deadline.stop();
+    if (!inTime) await daemon.signal(container, "SIGKILL").catch(() => {});
+  }
+
+  private watchLayer(onFull: () => void): NodeJS.Timeout {
+    const { daemon, container, spec } = this.parts;
+    return setInterval(() => {
+      daemon
+        .layerBytes(container)
+        .then((bytes) => bytes > spec.limits.diskMb * MEGABYTE && onFull())
+        .catch(() => {});
+    }, LAYER_LOOK_MS);
+  }
+
+  /** A script of ours; after a lost channel it is tried once more on the new one. */
+  private async shell(
+    script: string,
+    args: readonly string[],
+    options: { readonly input?: readonly Uint8Array[]; readonly outputBytes?: number } = {},
+  ): Promise<ShellResult> {
+    for (let again = true; ; again = false) {
+      try {
+        return await this.runScript(script, args, options);
+      } catch (error) {
+        if (!(error instanceof ChannelLost)) throw error;
+        await this.reopen(error);
+        if (!again) throw new SandboxError("lost", error.message, { cause: error });
+      }
+    }
+  }
+
+  /** Throws ChannelLost. */
+  async runScript(
+    script: string,
+    args: readonly string[],
+    options: { readonly input?: readonly Uint8Array[]; readonly outputBytes?: number },
+  ): Promise<ShellResult> {
+    const stdout = new Collector(options.outputBytes ?? SCRIPT_OUTPUT_BYTES);
+    const stderr = new Collector(10_000);
+    const { input } = options;
+    const running = this.channel.begin({
+      kind: input === undefined ? "run" : "feed",
+      words: ["sh", "-c", script, "sh", ...args],
+      ...(input !== undefined && { input, inputBytes: input.reduce((sum, { length }) => sum + length, 0) }),
+      onStdout: (chunk) => stdout.push(chunk),
+      onStderr: (chunk) => stderr.push(chunk),
+    });
+    let stopped: Promise<void> | undefined;
+    const timeout = setTimeout(() => {
+      stopped = this.interrupt(running);
+    }, SCRIPT_SECONDS * 1000);
+    try {
+      const { code } = await running.ended;
+      const result = { code, stdout: stdout.bytes(), stderr: stderr.bytes().toString("utf8") };
+      if (stopped !== undefined)
+        throw new SandboxError("lost", `a look at the sandbox's files took longer than ${SCRIPT_SECONDS} s`);
+      return { ...result, truncated: stdout.truncated };
+    } finally {
+      clearTimeout(timeout);
+      await stopped;
+    }
+  }
+
+  /** Opens a lost channel once. Throws SandboxError: what happened to the container, or the daemon. */
+  private async reopen(error: ChannelLost): Promise<void> {
+    if (this.destroyed !== undefined) throw new SandboxError("destroyed", "the sandbox was destroyed");
+    if (!this.isHeld()) throw takenAway(error);
+    const { daemon, container } = this.parts;
+    const end = await daemon.endOf(container);
+    if (end !== undefined) throw new SandboxError("lost", `${end}; ${error.message}`, { cause: error });
+    try {
+      this.channel = await daemon.reattach(container, this.channel.currentKey);
+    } catch (second) {
+      const why = (await daemon.endOf(container)) ?? String(second);
+      throw new SandboxError("lost", `the command channel could not be opened again: ${why}`, {
+        cause: second,
+      });
+    }
+  }
+
+  read(path: string): Promise<Uint8Array> {
+    return this.alone(() => readInside(this.script, path));
+  }
+
+  write(path: string, bytes: Uint8Array): Promise<void> {
+    const writable = this.parts.spec.image === undefined ? [this.workdir, "/tmp"] : [""];
+    return this.alone(async () => {
+      this.scanner.disturb(Date.now());
+      await writeInside(this.script, path, bytes, writable);
+    });
+  }
+
+  list(path: string): Promise<readonly FileEntry[]> {
+    return this.alone(() => listInside(this.script, path, this.workdir));
+  }
+
+  stat(path: string): ReturnType<Sandbox["stat"]> {
+    return this.alone(() => statInside(this.script, path));
+  }
+
+  changes(): Promise<readonly FileChange[]> {
+    return this.alone(async () => {
+      const now = await this.scanner.scan();
+      const written = writtenPaths(this.given, now).filter((path) => now.get(path)?.type === "file");
+      const contents = await this.scanner.contents(written, now);
+      return changesOf(this.given, now, (path) => contents.get(path)!);
+    });
+  }
+
+  treeHash(): Promise<string> {
+    return this.alone(async () => hashManifest(await this.scanner.scan()));
+  }
+
+  private readonly script = (
+    script: string,
+    args: readonly string[],
+    options?: { readonly input?: readonly Uint8Array[]; readonly outputBytes?: number },
+  ) => this.shell(script, args, options);
+
+  /** File calls share the channel with commands. */
+  private async alone<T>(work: () => Promise<T>): Promise<T> {
+    this.checkFree();
+    const done = work().finally(() => {
+      this.running = undefined;
+    });
+    this.running = { abort: new AbortController(), done };
+    return done;
+  }
+
+  renew(now: number): void {
+    if (!this.isHeld()) throw takenAway();
+    writeLease(this.parts.folder, now);
+  }
+
+  destroy(): Promise<void> {
+    this.destroyed ??= this.end();
+    return this.destroyed;
+  }
+
+  private async end(): Promise<void> {
+    const running = this.running?.done.catch(() => {});
+    this.running?.abort.abort(new SandboxError("destroyed", "the sandbox was destroyed"));
+    if (this.isHeld()) await this.parts.remove();
+    this.channel.close();
+    await running;
+  }
+
+  /** False once the folder was removed or another holder adopted it. */
+  private isHeld(): boolean {
+    const { folder, owner } = this.parts;
+    const now = readOwner(folder);
+    return now?.pid === owner.pid && now.startTicks === owner.startTicks && now.holder === owner.holder;
+  }
+
+  private checkHeld(): void {
+    if (this.destroyed !== undefined) throw new SandboxError("destroyed", "the sandbox was destroyed");
+    if (!this.isHeld()) throw takenAway();
+  }
+
+  private checkFree(): void {
+    if (this.destroyed !== undefined) throw new SandboxError("destroyed", "the sandbox was destroyed");
+    if (this.running !== undefined)
+      throw new SandboxError("busy", "a command is running; a sandbox does one thing at a time");
+    this.checkHeld();
+  }
+}
+
+const takenAway = (cause?: Error): SandboxError =>
+  new SandboxError("lost", "the sandbox was removed or adopted by another process", { cause });
+
+/** 128 + n stands for signal n, as in every shell. */
+function decode(code: number): Pick<ExecResult, "exitCode" | "signal"> {
+  const signal = code > 128 ? signalNames.get(code - 128) : undefined;
+  return signal === undefined ? { exitCode: code, signal: null } : { exitCode: null, signal };
+}
+
+const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+function outcome(ending: Ending | undefined, limits: ExecLimits) {
+  const cpuSeconds = ending?.cpuSeconds ?? 0;
+  const overCpu = cpuSeconds > (limits.cpuSeconds ?? Number.POSITIVE_INFINITY);
+  const byLimit = ending?.code === 128 + constants.signals.SIGXCPU;
+  return {
+    cpuSeconds,
+    cpuExceeded: overCpu || byLimit,
+    outOfMemory: (ending?.killed ?? 0) > 0,
+    ...((ending?.refused ?? 0) > 0 && { tooManyProcesses: true }),
+    ...(ending?.full && { diskFull: true }),
+  };
+}
+
+function sleep(ms: number): { readonly done: Promise<void>; readonly stop: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  return {
+    done: promise,
+    stop: () => {
+      clearTimeout(timer);
+      resolve();
+    },
+  };
+}

@@ -1,0 +1,171 @@
+/** The command channel of a container: one attached stream for its life, one command on it at a time. */
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import type { Duplex } from "node:stream";
+import { Demultiplexer, type Ending, FrameReader, parseEnding, type StreamName } from "./frames.ts";
+import { commandLine, type Kind } from "./program.ts";
+
+/** The stream ended: the container is gone, or the daemon, or only the connection. */
+export class ChannelLost extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ChannelLost";
+  }
+}
+
+export interface Call {
+  readonly kind: Kind;
+  readonly words: readonly string[];
+  readonly cpuSeconds?: number | null;
+  /** In pieces; `inputBytes` long altogether. */
+  readonly input?: Iterable<Uint8Array>;
+  readonly inputBytes?: number;
+  readonly onStdout: (chunk: Buffer) => void;
+  readonly onStderr: (chunk: Buffer) => void;
+}
+
+export interface Running {
+  /** Settles once process 1 has begun the command: from then on a signal ends it. Rejects as `ended` does. */
+  readonly begun: Promise<void>;
+  /** Rejects with ChannelLost. */
+  readonly ended: Promise<Ending>;
+  /** Input of a `talk`. */
+  send(bytes: Uint8Array): void;
+}
+
+interface Waiting {
+  readonly readers: Readonly<Record<StreamName, FrameReader>>;
+  readonly endings: Set<StreamName>;
+  readonly begin: () => void;
+  readonly end: (ending: Ending) => void;
+  readonly fail: (error: Error) => void;
+}
+
+export const newKey = (): string => randomBytes(16).toString("hex");
+
+export class Channel {
+  private readonly stream: Duplex;
+  private key: string;
+  private waiting: Waiting | undefined;
+  private lost: ChannelLost | undefined;
+  /** The last bytes outside of any frame: what a container that does not start has to say. */
+  private stray = "";
+
+  /** `stream` is what attaching gave; `key` what process 1 knows (or, at the start, is told). */
+  constructor(stream: Duplex, key: string) {
+    this.stream = stream;
+    this.key = key;
+    const demultiplexer = new Demultiplexer((name, chunk) => this.take(name, chunk));
+    stream.on("data", (chunk: Buffer) => demultiplexer.push(chunk));
+    stream.on("error", (error) => this.lose(error));
+    stream.on("close", () => this.lose());
+    stream.on("end", () => this.lose());
+  }
+
+  get isLost(): boolean {
+    return this.lost !== undefined;
+  }
+
+  /** Process 1's first line. */
+  start(): void {
+    this.stream.write(`${this.key}\n`);
+  }
+
+  /** Ends a line that a former holder may have left half sent. */
+  restart(): void {
+    this.stream.write("\n");
+  }
+
+  /** From its end on, only who knows the new key can command. */
+  async rekey(): Promise<void> {
+    const key = newKey();
+    await this.begin({ kind: "key", words: [key], onStdout: () => {}, onStderr: () => {} }).ended;
+    this.key = key;
+  }
+
+  get currentKey(): string {
+    return this.key;
+  }
+
+  begin(call: Call): Running {
+    const nonce = newKey();
+    if (this.lost !== undefined) {
+      const ended = Promise.reject(this.lost);
+      const begun = ended as Promise<never>;
+      begun.catch(() => {});
+      return { begun, ended, send: () => {} };
+    }
+    const begun = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<Ending>();
+    begun.promise.catch(() => {});
+    this.waiting = {
+      readers: {
+        stdout: new FrameReader(nonce, call.onStdout),
+        stderr: new FrameReader(nonce, call.onStderr),
+      },
+      endings: new Set(),
+      begin: () => begun.resolve(),
+      end: (ending) => ended.resolve(ending),
+      fail: (error) => {
+        begun.reject(error);
+        ended.reject(error);
+      },
+    };
+    const { kind, words, cpuSeconds = null, inputBytes = 0 } = call;
+    this.stream.write(commandLine({ key: this.key, nonce, kind, cpuSeconds, inputBytes, words }));
+    if (call.input !== undefined) void this.feed(call.input, this.waiting);
+    return {
+      begun: begun.promise,
+      ended: ended.promise,
+      send: (bytes) => void this.stream.write(bytes),
+    };
+  }
+
+  /** Waits where the daemon reads more slowly than this writes; stops when the command has ended. */
+  private async feed(input: Iterable<Uint8Array>, call: Waiting): Promise<void> {
+    try {
+      for (const piece of input) {
+        if (this.lost !== undefined || this.waiting !== call) return;
+        if (piece.length > 0 && !this.stream.write(piece))
+          await Promise.race([once(this.stream, "drain"), once(this.stream, "close")]);
+      }
+    } catch (error) {
+      this.lose(error as Error);
+    }
+  }
+
+  private take(name: StreamName, chunk: Buffer): void {
+    const call = this.waiting;
+    if (call === undefined) {
+      this.stray = (this.stray + chunk.toString("utf8")).slice(-500);
+      return;
+    }
+    const reader = call.readers[name];
+    const end = reader.push(chunk);
+    if (!reader.begun) this.stray = (this.stray + chunk.toString("utf8")).slice(-500);
+    if (call.readers.stdout.begun) call.begin();
+    if (end === undefined) return;
+    call.endings.add(name);
+    const ending = parseEnding(end);
+    if (ending === undefined) this.lose(new Error(`an end of a command that says ${JSON.stringify(end)}`));
+    if (ending === undefined || call.endings.size < 2) return;
+    this.waiting = undefined;
+    call.end(ending);
+  }
+
+  private lose(error?: Error): void {
+    if (this.lost !== undefined) return;
+    const said = this.stray.trim();
+    this.lost = new ChannelLost(
+      `the command channel was lost${error ? `: ${error.message}` : ""}${said ? `; its last words: ${said}` : ""}`,
+      { cause: error },
+    );
+    this.stream.destroy();
+    this.waiting?.fail(this.lost);
+    this.waiting = undefined;
+  }
+
+  close(): void {
+    this.lose(new Error("closed"));
+  }
+}

@@ -1,0 +1,166 @@
+/** How the container of a sandbox is created. Pure. */
+import type Docker from "dockerode";
+import { commandEnv, REPEATABLE_PATH, WORKDIR } from "../process/command.ts";
+import type { SandboxIdentity, SandboxSpec } from "../runtime.ts";
+import { BOOT, PROGRAM } from "./program.ts";
+
+const MEGABYTE = 1024 * 1024;
+
+/** The user of the base image; nobody's on the host. */
+const AGENT = "1000:1000";
+
+/** /dev/shm counts as memory, which is why it is this small. */
+const SHARED_MEMORY_MB = 16;
+
+/** The kernel counts threads; a Node has seven to eleven, most programs one. */
+const TASKS_PER_PROCESS = 4;
+
+/** More files than this are a full disk whatever their size. */
+const MAX_ENTRIES = 200_000;
+
+export const LABELS = {
+  data: "tadpole.data",
+  experiment: "tadpole.experiment",
+  slot: "tadpole.slot",
+  attempt: "tadpole.attempt",
+  fence: "tadpole.fence",
+  deadline: "tadpole.deadline",
+} as const;
+
+export function labelsOf(identity: SandboxIdentity, dataId: string): Record<string, string> {
+  return {
+    [LABELS.data]: dataId,
+    [LABELS.experiment]: identity.experiment,
+    [LABELS.slot]: identity.slot,
+    [LABELS.attempt]: String(identity.attempt),
+    [LABELS.fence]: identity.fence,
+    [LABELS.deadline]: String(identity.deadline),
+  };
+}
+
+/** Undefined where a label is missing or no number. */
+export function identityOf(labels: Readonly<Record<string, string>>): SandboxIdentity | undefined {
+  const { [LABELS.experiment]: experiment, [LABELS.slot]: slot, [LABELS.fence]: fence } = labels;
+  const attempt = Number(labels[LABELS.attempt]);
+  const deadline = Number(labels[LABELS.deadline]);
+  if (experiment === undefined || slot === undefined || fence === undefined) return undefined;
+  if (!Number.isFinite(attempt) || !Number.isFinite(deadline)) return undefined;
+  return { experiment, slot, attempt, fence, deadline };
+}
+
+export interface ContainerParts {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly spec: SandboxSpec;
+  readonly image: ImageParts;
+  /** Host paths of Node and of the script that every Node program loads. */
+  readonly nodePath: string;
+  readonly repeatablePath: string;
+  /** Processors; fractions allowed. */
+  readonly cpus: number;
+}
+
+export interface ImageParts {
+  readonly id: string;
+  /** The sandbox's own tree lies in it, in the writable layer. */
+  readonly ownTree: boolean;
+  /** `uid:gid` that owns the working tree; `0:0` has no capabilities either. */
+  readonly user: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Whether the daemon can limit the writable layer. */
+  readonly quota: boolean;
+}
+
+export const baseImage = (id: string): ImageParts => ({
+  id,
+  ownTree: false,
+  user: AGENT,
+  env: {},
+  quota: false,
+});
+
+export const workdirOf = (spec: SandboxSpec): string => spec.image?.workdir ?? WORKDIR;
+
+/** Folders in memory, with their sizes; the tree is not among them where it lies in an image. */
+function folders(spec: SandboxSpec, image: ImageParts): { readonly path: string; readonly mb: number }[] {
+  if (image.ownTree) return [];
+  const { diskMb, memoryMb } = spec.limits;
+  // Both full leave half the memory to processes, process 1 among them.
+  return [
+    { path: WORKDIR, mb: diskMb },
+    { path: "/tmp", mb: Math.min(diskMb, Math.ceil(memoryMb / 2)) },
+  ];
+}
+
+/**
+ * Variables of every command. An image's own PATH and settings hold in it, but for those that make output repeatable. Without an image: exactly
+ * what the process runtime gives.
+ */
+export function environmentOf(spec: SandboxSpec, image: ImageParts): Record<string, string> {
+  const { PATH, ...rest } = commandEnv({ env: {} });
+  return { ...(image.env.PATH === undefined && { PATH: PATH! }), ...image.env, ...rest, ...spec.env };
+}
+
+export function containerOptions(parts: ContainerParts): Docker.ContainerCreateOptions {
+  const { spec, image } = parts;
+  const watched = folders(spec, image);
+  const [uid, gid] = image.user.split(":");
+  const { memoryMb, processes, diskMb } = spec.limits;
+  // Files in memory count as memory of the container: the room for them comes on top.
+  const memory = (memoryMb + (image.ownTree ? 0 : diskMb)) * MEGABYTE;
+  return {
+    name: parts.name,
+    Image: image.id,
+    Labels: { ...parts.labels },
+    User: image.user,
+    Hostname: "sandbox",
+    WorkingDir: workdirOf(spec),
+    Entrypoint: ["/bin/sh", "-c", BOOT, "sh"],
+    Cmd: [PROGRAM, "sh", ...watched.map(({ path }) => path)],
+    Env: Object.entries(environmentOf(spec, image)).map(([name, value]) => `${name}=${value}`),
+    // An image's check of its own health would be a process of its own in the sandbox.
+    Healthcheck: { Test: ["NONE"] },
+    OpenStdin: true,
+    StdinOnce: false,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    Tty: false,
+    HostConfig: {
+      NetworkMode: "none",
+      CapDrop: ["ALL"],
+      SecurityOpt: ["no-new-privileges"],
+      ReadonlyRootfs: !image.ownTree,
+      Memory: memory,
+      MemorySwap: memory,
+      PidsLimit: processes * TASKS_PER_PROCESS,
+      NanoCpus: Math.round(parts.cpus * 1e9),
+      ShmSize: SHARED_MEMORY_MB * MEGABYTE,
+      Ulimits: [{ Name: "core", Soft: 0, Hard: 0 }],
+      LogConfig: { Type: "none", Config: {} },
+      IpcMode: "private",
+      RestartPolicy: { Name: "no" },
+      Tmpfs: Object.fromEntries(
+        watched.map(({ path, mb }) => [
+          path,
+          `rw,exec,nosuid,nodev,size=${mb}m,nr_inodes=${MAX_ENTRIES},uid=${uid},gid=${gid},mode=0755`,
+        ]),
+      ),
+      ...(image.quota && { StorageOpt: { size: `${diskMb}M` } }),
+      Mounts: [
+        ...(image.ownTree ? [] : [readOnly(parts.nodePath, "/usr/local/bin/node")]),
+        readOnly(parts.repeatablePath, REPEATABLE_PATH),
+        ...spec.mounts.map(({ source, target }) => readOnly(source, target)),
+      ],
+    },
+  };
+}
+
+/** Unlike `Binds`, a source that is missing is an error, and not an empty folder made in its place. */
+const readOnly = (source: string, target: string): Docker.MountSettings => ({
+  Type: "bind",
+  Source: source,
+  Target: target,
+  ReadOnly: true,
+  BindOptions: { Propagation: "rprivate" },
+});

@@ -1,0 +1,407 @@
+/** The Docker runtime: a container per sandbox, its process 1 the command channel. */
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import type { FileChange } from "../../../core/task.ts";
+import {
+  clearOrphaned,
+  isAbandoned,
+  newOwner,
+  ownerName,
+  readLabel,
+  readLife,
+  readOwner,
+  sandboxName,
+  writeLabel,
+  writeOrphaned,
+  writeOwner,
+} from "../label.ts";
+import { judge, stateOf } from "../life.ts";
+import { REPEATABLE_PATH } from "../process/command.ts";
+import { makeSkeleton } from "../process/system.ts";
+import {
+  type Sandbox,
+  SandboxError,
+  type SandboxIdentity,
+  type SandboxInfo,
+  type SandboxRuntime,
+  type SandboxSpec,
+} from "../runtime.ts";
+import { applyToManifest } from "../tree/change.ts";
+import { type Manifest, sha256, TreeScanner } from "../tree/manifest.ts";
+import { Box, mountsIn } from "./box.ts";
+import { Channel, newKey } from "./channel.ts";
+import { type Connection, connect, connectionFrom } from "./client.ts";
+import {
+  baseImage,
+  type ContainerParts,
+  type ImageParts,
+  identityOf,
+  LABELS,
+  labelsOf,
+  workdirOf,
+} from "./container.ts";
+import { Daemon } from "./daemon.ts";
+import { ensureBaseImage, imageParts } from "./image.ts";
+import { Semaphore } from "./semaphore.ts";
+import { fillTree } from "./tree.ts";
+
+export interface DockerRuntimeOptions {
+  /** Folder of the records of all sandboxes, this runtime's alone. */
+  readonly root: string;
+  /** The Node that runs inside the base image. */
+  readonly nodePath: string;
+  /** Default: as the environment says (DOCKER_HOST and so on). */
+  readonly connection?: Connection;
+  /** Sandboxes that boot at a time, however many run: a storm of starts makes each of them slow. */
+  readonly boots?: number;
+  /** Processors of a sandbox. */
+  readonly cpus?: number;
+  /** Progress of making the base image. */
+  readonly say?: (line: string) => void;
+}
+
+const DEFAULT_BOOTS = 4;
+const DEFAULT_CPUS = 2;
+
+/** Roots whose manifest is kept. */
+const MAX_CACHED_ROOTS = 64;
+const SANDBOX_NAME = /^[0-9a-f]{24}$/;
+
+export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRuntime {
+  return new DockerRuntime(options);
+}
+
+/** Which container a folder's sandbox is, and what its process 1 listens to. */
+interface ContainerRecord {
+  readonly id: string;
+  readonly key: string;
+}
+
+class DockerRuntime implements SandboxRuntime {
+  readonly name = "docker";
+  private readonly options: DockerRuntimeOptions;
+  private readonly boots: Semaphore;
+  private readonly scanners = new Map<string, TreeScanner>();
+  private readonly images = new Map<string, Promise<ImageParts>>();
+  private reached: Daemon | undefined;
+  private id: string | undefined;
+
+  constructor(options: DockerRuntimeOptions) {
+    this.options = options;
+    this.boots = new Semaphore(options.boots ?? DEFAULT_BOOTS);
+  }
+
+  private get daemon(): Daemon {
+    this.reached ??= new Daemon(connect(this.options.connection ?? connectionFrom()));
+    return this.reached;
+  }
+
+  /** Tells this data folder's containers from another's on the same daemon. */
+  private get dataId(): string {
+    this.id ??= sha256(realpathSync(this.options.root)).slice(0, 12);
+    return this.id;
+  }
+
+  private containerName(name: string): string {
+    return `tadpole-${this.dataId}-${name}`;
+  }
+
+  async unavailable(): Promise<string | null> {
+    try {
+      const reason = await this.daemon.unfit();
+      if (reason !== null) return reason;
+      await ensureBaseImage({
+        client: this.daemon.client,
+        ...(this.options.say && { say: this.options.say }),
+      });
+      return null;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  async create(spec: SandboxSpec, identity: SandboxIdentity): Promise<Sandbox> {
+    const { root } = this.options;
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+    const base = await this.manifestOf(spec);
+    refuseUnderMounts(spec);
+    const given = applyToManifest(base, spec.overlay);
+    const name = sandboxName(identity);
+    const folder = `${root}/${name}`;
+    const staging = `${root}/${ownerName("new")}`;
+    const owner = newOwner();
+    await this.remove(folder);
+    mkdirSync(staging, { mode: 0o700 });
+    writeLabel(staging, { identity, spec });
+    writeOwner(staging, owner);
+    renameSync(staging, folder);
+    try {
+      return await this.boots.run(async () => {
+        const image = await this.imageOf(spec);
+        const key = newKey();
+        const id = await this.daemon.create(this.containerParts(name, spec, identity, image));
+        writeRecord(folder, { id, key });
+        const channel = new Channel(await this.daemon.attach(id), key);
+        channel.start();
+        await this.daemon.start(id);
+        const box = this.box({ identity, spec, folder, owner, given, container: id, channel }, image);
+        await fillTree(box, spec, base, given);
+        return box;
+      });
+    } catch (error) {
+      await this.remove(folder).catch(() => {});
+      throw notMade(error);
+    }
+  }
+
+  private containerParts(
+    name: string,
+    spec: SandboxSpec,
+    identity: SandboxIdentity,
+    image: ImageParts,
+  ): ContainerParts {
+    const { root, nodePath, cpus = DEFAULT_CPUS } = this.options;
+    return {
+      name: this.containerName(name),
+      labels: labelsOf(identity, this.dataId),
+      spec,
+      image,
+      nodePath: realpathSync(nodePath),
+      repeatablePath: realpathSync(`${makeSkeleton(root)}${REPEATABLE_PATH.replace("/usr", "")}`),
+      cpus,
+    };
+  }
+
+  private box(
+    parts: Omit<ConstructorParameters<typeof Box>[0], "daemon" | "watchLayer" | "remove">,
+    image: Pick<ImageParts, "ownTree" | "quota">,
+  ): Box {
+    const remove = () => this.remove(parts.folder);
+    return new Box({ ...parts, daemon: this.daemon, watchLayer: image.ownTree && !image.quota, remove });
+  }
+
+  /** Looked at once per image; a failed look is repeated. */
+  private imageOf(spec: SandboxSpec): Promise<ImageParts> {
+    const key = JSON.stringify(spec.image ?? null);
+    const known = this.images.get(key);
+    if (known !== undefined) return known;
+    const { client } = this.daemon;
+    const found =
+      spec.image === undefined
+        ? ensureBaseImage({ client, ...(this.options.say && { say: this.options.say }) }).then(baseImage)
+        : imageParts(client, spec.image);
+    this.images.set(key, found);
+    found.catch(() => this.images.delete(key));
+    return found;
+  }
+
+  async adopt(
+    previous: Pick<SandboxIdentity, "slot" | "fence">,
+    identity: SandboxIdentity,
+  ): Promise<Sandbox | undefined> {
+    const { root } = this.options;
+    const from = `${root}/${sandboxName(previous)}`;
+    const name = sandboxName(identity);
+    const label = readLabel(from);
+    if (label === undefined) return undefined;
+    const { spec } = label;
+    const given = applyToManifest(await this.manifestOf(spec), spec.overlay);
+    const taken = `${root}/${ownerName("new")}`;
+    // Renamed first: from here on the former holder finds no sandbox of its own any more.
+    try {
+      renameSync(from, taken);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    }
+    try {
+      const record = readRecord(taken);
+      // Its owner died before the container was made, or the container with its daemon.
+      if (record === undefined || (await this.daemon.endOf(record.id)) !== undefined) {
+        await this.remove(taken);
+        return undefined;
+      }
+      const channel = await this.daemon.reattach(record.id, record.key);
+      const { id } = record;
+      writeRecord(taken, { id, key: channel.currentKey });
+      const folder = `${root}/${name}`;
+      if (folder !== from) {
+        await this.remove(folder);
+        await this.daemon.rename(id, this.containerName(name));
+      }
+      const owner = newOwner();
+      writeLabel(taken, { identity, spec });
+      writeOwner(taken, owner);
+      rmSync(`${taken}/lease.json`, { force: true });
+      clearOrphaned(taken);
+      renameSync(taken, folder);
+      const image = await this.imageOf(spec);
+      return this.box({ identity, spec, folder, owner, given, container: id, channel }, image);
+    } catch (error) {
+      await this.remove(taken).catch(() => {});
+      throw notMade(error);
+    }
+  }
+
+  async reap(filter: {
+    readonly experiment?: string;
+    readonly now: number;
+    readonly graceMs?: number;
+  }): Promise<number> {
+    const orphans = (await this.orphans()).filter(
+      ({ labels }) => filter.experiment === undefined || labels[LABELS.experiment] === filter.experiment,
+    );
+    for (const { id } of orphans) await this.daemon.remove(id);
+    let removed = orphans.length;
+    for (const name of listFolder(this.options.root)) {
+      if (!isAbandoned(name) && !this.isPastUse(name, filter)) continue;
+      await this.remove(`${this.options.root}/${name}`);
+      removed++;
+    }
+    return removed;
+  }
+
+  /** Containers of this data folder that no folder speaks of: what a host that lost its files left behind. */
+  private async orphans() {
+    const { root } = this.options;
+    if (listFolder(root).length === 0) return [];
+    const containers = await this.daemon.list(this.dataId);
+    const names = listFolder(root);
+    const known = new Set(names.flatMap((name) => readRecord(`${root}/${name}`)?.id ?? []));
+    const named = new Set(names.map((name) => this.containerName(name)));
+    return containers.filter(({ id, name }) => !known.has(id) && !named.has(name));
+  }
+
+  private isPastUse(
+    name: string,
+    { experiment, now, graceMs = 0 }: { experiment?: string; now: number; graceMs?: number },
+  ): boolean {
+    if (!SANDBOX_NAME.test(name)) return false;
+    const folder = `${this.options.root}/${name}`;
+    const label = readLabel(folder);
+    if (label === undefined || readOwner(folder) === undefined) return true;
+    if (experiment !== undefined && label.identity.experiment !== experiment) return false;
+    const life = readLife(folder, label.identity);
+    const verdict = judge(life, now, graceMs);
+    try {
+      if (verdict === "wait" && life.orphaned === undefined) writeOrphaned(folder, now);
+      if (verdict === "keep" && life.orphaned !== undefined) clearOrphaned(folder);
+    } catch (error) {
+      // Adopted or removed between the looks.
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+    return verdict === "orphaned" || verdict === "expired";
+  }
+
+  async list(now: number): Promise<readonly SandboxInfo[]> {
+    const { root } = this.options;
+    const held = listFolder(root).flatMap((name): SandboxInfo[] => {
+      const folder = `${root}/${name}`;
+      const identity = SANDBOX_NAME.test(name) ? readLabel(folder)?.identity : undefined;
+      const made = statSync(folder, { throwIfNoEntry: false });
+      if (identity === undefined || made === undefined) return [];
+      const state = stateOf(readLife(folder, identity), now);
+      return [{ name, runtime: this.name, identity, created: Math.round(made.birthtimeMs), state }];
+    });
+    const orphans = (await this.orphans()).flatMap(({ name, labels, created }): SandboxInfo[] => {
+      const identity = identityOf(labels);
+      if (identity === undefined) return [];
+      const state = identity.deadline < now ? "expired" : "orphaned";
+      return [{ name, runtime: this.name, identity, created, state }];
+    });
+    return [...held, ...orphans];
+  }
+
+  async removeSlot(slot: Pick<SandboxIdentity, "experiment" | "slot">, keep?: string): Promise<number> {
+    let removed = 0;
+    for (const name of listFolder(this.options.root)) {
+      const folder = `${this.options.root}/${name}`;
+      const identity = SANDBOX_NAME.test(name) ? readLabel(folder)?.identity : undefined;
+      if (identity?.slot !== slot.slot || identity.experiment !== slot.experiment) continue;
+      if (identity.fence === keep) continue;
+      await this.remove(folder);
+      removed++;
+    }
+    return removed;
+  }
+
+  /** The manifest of a spec's root; hashed once, then only looked over. */
+  private manifestOf(spec: SandboxSpec): Promise<Manifest> {
+    const skip = mountsIn(workdirOf(spec), spec.mounts);
+    const key = JSON.stringify([spec.root, ...skip]);
+    let scanner = this.scanners.get(key);
+    if (scanner === undefined) {
+      scanner = new TreeScanner(spec.root, { skip });
+      if (this.scanners.size >= MAX_CACHED_ROOTS) this.scanners.delete(this.scanners.keys().next().value!);
+      this.scanners.set(key, scanner);
+    }
+    return scanner.scan();
+  }
+
+  /** The folder out of sight first, so that a half-removed sandbox is never found; the container; then the folder's files. */
+  private async remove(folder: string): Promise<void> {
+    const old = `${this.options.root}/${ownerName("old")}`;
+    const name = folder.slice(folder.lastIndexOf("/") + 1);
+    try {
+      renameSync(folder, old);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+      throw error;
+    }
+    const record = readRecord(old);
+    // Without a record its maker died between making the container and noting it down: then it has the folder's name.
+    if (record !== undefined) await this.daemon.remove(record.id);
+    else if (SANDBOX_NAME.test(name)) await this.daemon.remove(this.containerName(name));
+    rmSync(old, { recursive: true, force: true });
+  }
+}
+
+function refuseUnderMounts(spec: SandboxSpec): void {
+  const mounts = [...mountsIn(workdirOf(spec), spec.mounts)];
+  const under = ({ path }: FileChange) =>
+    mounts.some((mount) => path === mount || path.startsWith(`${mount}/`));
+  const change = spec.overlay.find(under);
+  if (change !== undefined)
+    throw new SandboxError(
+      "path",
+      `the overlay writes under a read-only mount: ${JSON.stringify(change.path)}`,
+    );
+}
+
+function readRecord(folder: string): ContainerRecord | undefined {
+  try {
+    return JSON.parse(readFileSync(`${folder}/container.json`, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function writeRecord(folder: string, record: ContainerRecord): void {
+  const staging = `${folder}/container.json.new`;
+  writeFileSync(staging, JSON.stringify(record), { mode: 0o600 });
+  renameSync(staging, `${folder}/container.json`);
+}
+
+function notMade(error: unknown): SandboxError {
+  if (error instanceof SandboxError) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  return new SandboxError(code === "ENOSPC" ? "disk" : "boot", `the sandbox was not made: ${error}`, {
+    cause: error,
+  });
+}
+
+function listFolder(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
