@@ -61,6 +61,7 @@ export const queries = {
   experiments: queryOf(FILTERS.experiments),
   iterations: queryOf(FILTERS.iterations),
   tasks: queryOf(FILTERS.tasks),
+  imports: queryOf(FILTERS.imports),
   rollouts: queryOf(FILTERS.rollouts),
   policies: queryOf(FILTERS.policies),
   evaluations: queryOf(FILTERS.evaluations),

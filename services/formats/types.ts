@@ -1,9 +1,9 @@
 /** The common form of imported tasks: what every dialect's importer makes of a row, before the task's environment is there. */
+import type { ImportFormat } from "../../core/formats.ts";
 import type { FileChange, ReportFormat, StatementLevel, TaskType, Verifier } from "../../core/task.ts";
 import type { LimitOverrides } from "../environments/types.ts";
 
-export const IMPORT_FORMATS = ["swe-bench", "swe-smith", "swe-rebench", "r2e-gym", "harbor"] as const;
-export type ImportFormat = (typeof IMPORT_FORMATS)[number];
+export { IMPORT_FORMATS, type ImportFormat } from "../../core/formats.ts";
 
 /** Where a task was read. */
 export interface ImportOrigin {

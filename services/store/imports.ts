@@ -28,15 +28,6 @@ export type ImportOutcome = "new" | "changed" | "unchanged";
 /** `i` + 16 hex digits. */
 export const importKey = (hash: string): string => `i${hash.slice(0, 16)}`;
 
-async function isImported(db: Executor, hash: string): Promise<boolean> {
-  const found = await db
-    .selectFrom("imports")
-    .select("key")
-    .where("key", "=", importKey(hash))
-    .executeTakeFirst();
-  return found !== undefined;
-}
-
 /** The same task again changes nothing, wherever it was read. */
 export async function recordImport(db: Executor, found: NewImport): Promise<ImportOutcome> {
   const { hash, format, sourceId, image, failToPass, passToPass, gold, origin, artifact } = found;
@@ -49,21 +40,6 @@ export async function recordImport(db: Executor, found: NewImport): Promise<Impo
     returning exists (select from earlier) as earlier`.execute(db);
   if (rows.length === 0) return "unchanged";
   return rows[0]!.earlier ? "changed" : "new";
-}
-
-/** What `recordImport` would say. */
-export async function lookImport(
-  db: Executor,
-  { hash, format, sourceId }: Pick<NewImport, "hash" | "format" | "sourceId">,
-): Promise<ImportOutcome> {
-  if (await isImported(db, hash)) return "unchanged";
-  const earlier = await db
-    .selectFrom("imports")
-    .select("key")
-    .where("format", "=", format)
-    .where("source_id", "=", sourceId)
-    .executeTakeFirst();
-  return earlier === undefined ? "new" : "changed";
 }
 
 /** Throws StoreError `missing`. */

@@ -8,6 +8,7 @@ const URLS: Readonly<Record<keyof typeof FILTERS, string>> = {
   experiments: "/v1/experiments",
   iterations: "/v1/experiments/one/iterations",
   tasks: "/v1/tasks",
+  imports: "/v1/imports",
   rollouts: "/v1/rollouts",
   policies: "/v1/policies",
   evaluations: "/v1/evaluations",

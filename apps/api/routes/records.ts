@@ -3,8 +3,10 @@ import { sql } from "kysely";
 import { z } from "zod";
 import {
   exportPolicy,
+  importsPage,
   policiesPage,
   rolloutsPage,
+  showImport,
   showPolicy,
   showRollout,
   showTask,
@@ -14,6 +16,7 @@ import { json, pageOf, problems, queries, record } from "../schemas.ts";
 import type { Api, ApiContext } from "../types.ts";
 
 const byId = z.strictObject({ id: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}$/) });
+const byImport = z.strictObject({ key: z.string().regex(/^i[0-9a-f]{16}$/) });
 const byKey = z.strictObject({
   key: z
     .string()
@@ -42,6 +45,29 @@ export function recordRoutes(api: Api, { session }: ApiContext): void {
       response: one("As tadpole task show --json writes it."),
     },
     handler: ({ params }) => showTask(session, params.id) as never,
+  });
+  api.route({
+    method: "GET",
+    url: "/v1/imports",
+    schema: {
+      tags: ["tasks"],
+      summary: "Imported tasks by key",
+      querystring: queries.imports,
+      response: page,
+    },
+    handler: ({ query: { cursor, limit, ...filters } }) =>
+      importsPage(session, { filters, cursor, limit }) as never,
+  });
+  api.route({
+    method: "GET",
+    url: "/v1/imports/:key",
+    schema: {
+      tags: ["tasks"],
+      summary: "An imported task as it was read",
+      params: byImport,
+      response: one("As tadpole imports show --json writes it."),
+    },
+    handler: ({ params }) => showImport(session, params.key) as never,
   });
   api.route({
     method: "GET",
