@@ -82,6 +82,33 @@ describe("decide", () => {
     });
   });
 
+  const verifier = { files: [], commands: [], exact: null, timeoutSeconds: 60 };
+
+  it("lets tests fail that a verifier's task does not name, and nothing else", () => {
+    const task = { ...TASK, verifier };
+    expect(decide(task, run({ statuses: { "g > t > other#1": "failed" } })).outcome).toBe("passed");
+    expect(decide(task, without("g > t > old#1")).rule).toBe("pass-to-pass-failed");
+    expect(decide(task, run({ complete: false })).rule).toBe("exit-code");
+  });
+
+  it("asks for exactly the statuses of an exact map", () => {
+    const exact = { a: "passed", b: "failed", c: "skipped" } as const;
+    const task = { failToPass: ["a"], passToPass: [], verifier: { ...verifier, exact } };
+    const with_ = (statuses: Record<string, TestStatus>) => ({
+      ...run(),
+      report: { statuses, complete: true },
+    });
+    expect(decide(task, with_(exact)).outcome).toBe("passed");
+    const differing = (statuses: Record<string, TestStatus>) => {
+      const { outcome, rule, offending } = decide(task, with_(statuses));
+      return [outcome, rule, ...offending];
+    };
+    expect(differing({ ...exact, b: "passed" })).toEqual(["failed", "statuses-differ", "b"]);
+    expect(differing({ ...exact, d: "passed" })).toEqual(["failed", "statuses-differ", "d"]);
+    expect(differing({ a: "passed", b: "failed" })).toEqual(["failed", "statuses-differ", "c"]);
+    expect(decide(task, with_({})).rule).toBe("no-tests-parsed");
+  });
+
   it("fails a run that was ended by a limit, whatever its report says", () => {
     expect(decide(TASK, run({ ended: false, stoppedBy: "cpu" })).rule).toBe("timeout");
     expect(decide(TASK, run({ ended: false, stoppedBy: "timeout" })).rule).toBe("timeout");
