@@ -2,10 +2,10 @@
 import { join } from "node:path";
 import type { MetricMeter } from "@temporalio/common";
 import type { SandboxKit } from "../activities/index.ts";
-import { SANDBOX_RUNTIMES, type SandboxRuntimeName } from "../core/experiment.ts";
+import type { SandboxRuntimeName } from "../core/experiment.ts";
 import { createGrading } from "../services/grading/index.ts";
 import { type CommandCache, createCommandCache } from "../services/harness/index.ts";
-import { createRuntime, type SandboxRuntime } from "../services/sandbox/index.ts";
+import { type HostOptions, hostRuntimes, type SandboxRuntime } from "../services/sandbox/index.ts";
 import { createSynthesis } from "../services/synthesis/index.ts";
 import { environmentAccess } from "./environment-access.ts";
 import { measuredSandboxes } from "./measures.ts";
@@ -17,17 +17,15 @@ export interface SandboxKits {
   close(): Promise<void>;
 }
 
-export function sandboxKits(dataFolder: string, meter: MetricMeter): SandboxKits {
-  const runtimes = SANDBOX_RUNTIMES.slice(0, 1).map((name) =>
-    measuredSandboxes(createRuntime(name, { dataFolder, nodePath: process.execPath }), meter),
-  );
+export function sandboxKits(options: HostOptions, meter: MetricMeter): SandboxKits {
+  const runtimes = hostRuntimes(options).map((runtime) => measuredSandboxes(runtime, meter));
   const kits = new Map<SandboxRuntimeName, SandboxKit>();
   return {
     runtimes,
     of: (name) => {
       const known = kits.get(name);
       if (known !== undefined) return known;
-      const kit = sandboxKit(runtimes.find((runtime) => runtime.name === name)!, dataFolder);
+      const kit = sandboxKit(runtimes.find((runtime) => runtime.name === name)!, options.dataFolder);
       kits.set(name, kit);
       return kit;
     },

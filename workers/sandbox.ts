@@ -2,17 +2,26 @@
 import { resolve } from "node:path";
 import { createHostActivities, createSandboxActivities } from "../activities/index.ts";
 import { connectTemporal, temporalFromEnv } from "../infra/stack/index.ts";
-import { reapSandboxes } from "../services/sandbox/index.ts";
+import { imageCacheMb, minFreeMb } from "../infra/stack/settings.ts";
+import { createHostImages, reapSandboxes } from "../services/sandbox/index.ts";
 import { QUEUES } from "../workflows/queues.ts";
-import { openWorkerProcess, runWorker } from "./common.ts";
+import { openWorkerProcess, runWorker, setting } from "./common.ts";
 import { SANDBOX_SLOTS } from "./config.ts";
 import { ADOPTION_GRACE_MS, reapingOf, scheduleReaping } from "./reaping.ts";
 import { sandboxKits } from "./sandbox-kits.ts";
 
 const context = await openWorkerProcess();
 const { client, connection } = await connectTemporal(temporalFromEnv()!);
-const kits = sandboxKits(context.dataFolder, context.meter);
-const reaping = reapingOf(resolve(context.dataFolder));
+const dataFolder = resolve(context.dataFolder);
+const host = {
+  dataFolder,
+  nodePath: process.execPath,
+  minFreeMb: await setting(minFreeMb),
+  imageCacheMb: await setting(imageCacheMb),
+  say: console.log,
+};
+const kits = sandboxKits(host, context.meter);
+const reaping = reapingOf(dataFolder);
 // What an earlier worker of this host left behind when it was killed; rollouts may go on in theirs for a while.
 await reapSandboxes(kits.runtimes, { now: Date.now(), graceMs: ADOPTION_GRACE_MS });
 await runWorker(
@@ -25,7 +34,11 @@ await runWorker(
     },
     {
       taskQueue: reaping.queue,
-      activities: createHostActivities({ runtimes: kits.runtimes, graceMs: ADOPTION_GRACE_MS }),
+      activities: createHostActivities({
+        runtimes: kits.runtimes,
+        images: createHostImages(host),
+        graceMs: ADOPTION_GRACE_MS,
+      }),
       maxConcurrentActivityTaskExecutions: 1,
     },
   ],

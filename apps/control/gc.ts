@@ -94,6 +94,7 @@ async function scheduled(client: Client): Promise<Map<string, string>> {
 const PARTS = [
   ".probe-",
   "artifacts",
+  "docker",
   "down",
   "environments",
   "logs",

@@ -18,17 +18,29 @@ export interface StackSettings {
 /** Sandboxes of a few rollouts, a batch and Postgres' log find room in this. */
 const defaultMinFreeMb = 512;
 
+const defaultImageCacheMb = 20 * 1024;
+
 /** MiB of free disk below which workers begin nothing and hold their experiments. Throws StackError `settings`. */
 export function minFreeMb(env: NodeJS.ProcessEnv = process.env): number {
-  const text = env.TADPOLE_MIN_FREE_MB || String(defaultMinFreeMb);
+  return megabytes(env, "TADPOLE_MIN_FREE_MB", defaultMinFreeMb);
+}
+
+/** MiB that images may take which Tadpole brought to a sandbox host. Throws StackError `settings`. */
+export function imageCacheMb(env: NodeJS.ProcessEnv = process.env): number {
+  return megabytes(env, "TADPOLE_IMAGE_CACHE_MB", defaultImageCacheMb);
+}
+
+function megabytes(env: NodeJS.ProcessEnv, name: string, otherwise: number): number {
+  const text = env[name] || String(otherwise);
   if (!/^\d{1,9}$/.test(text))
-    throw new StackError("settings", `TADPOLE_MIN_FREE_MB: expected a whole number of MB, got "${text}"`);
+    throw new StackError("settings", `${name}: expected a whole number of MB, got "${text}"`);
   return Number(text);
 }
 
 /** Throws StackError `settings` naming the variable. */
 export function stackSettings(env: NodeJS.ProcessEnv = process.env): StackSettings {
   minFreeMb(env);
+  imageCacheMb(env);
   metricsHost(env);
   const databaseUrl = env.DATABASE_URL || null;
   if (databaseUrl && !/^postgres(ql)?:\/\//.test(databaseUrl))
