@@ -4,16 +4,20 @@ import { DiffError, parseDiff, pathsOf, reverseDiff } from "../diff/index.ts";
 import { describe, type Row } from "../rows/index.ts";
 import { ImportError } from "../types.ts";
 
+const NAMES = "a list of names, or the same as JSON in a text";
+
 /** A list of test names, or the same as JSON in a text. */
-export const testNames = z.union([z.array(z.string()), z.string()]).transform((value, context): string[] => {
-  if (typeof value !== "string") return value;
-  try {
-    return z.array(z.string()).parse(JSON.parse(value));
-  } catch {
-    context.addIssue({ code: "custom", message: "a list of names, or the same as JSON in a text" });
-    return z.NEVER;
-  }
-});
+export const testNames = z
+  .union([z.array(z.string()), z.string()], NAMES)
+  .transform((value, context): string[] => {
+    if (typeof value !== "string") return value;
+    try {
+      return z.array(z.string()).parse(JSON.parse(value));
+    } catch {
+      context.addIssue({ code: "custom", message: NAMES });
+      return z.NEVER;
+    }
+  });
 
 /** Absent, null and "" are all the same here: tables have a column for every field. */
 export const optionalText = z
@@ -26,7 +30,6 @@ export const text = z.string().refine((value) => value.trim() !== "", "text that
 /** What a schema expects, in words. */
 function expectation(issue: z.core.$ZodIssue): string {
   if (issue.code === "invalid_type") return issue.expected === "string" ? "text" : `${issue.expected}`;
-  if (issue.code === "invalid_union") return "a list of names, or the same as JSON in a text";
   return issue.message;
 }
 
