@@ -128,14 +128,14 @@ function run(task: StandaloneTask, { argv }: TestCommand, limits: RunLimits, scr
     signal: code === null ? (ended.signal ?? `${(ended.status ?? 128) - 128}`) : null,
     ...{ stdout, stderr, stdoutTruncated, stderrTruncated },
     timedOut: killed,
-    cpuExceeded: ended.status === XCPU_STATUS,
+    cpuExceeded: ended.signal === "SIGXCPU" || ended.status === XCPU_STATUS,
     outOfMemory: false,
     cpuSeconds: 0,
     wallSeconds,
   };
 }
 
-/** 128 + SIGXCPU. */
+/** 128 + SIGXCPU, as a shell in between reports it. */
 const XCPU_STATUS = 152;
 
 function readStart(fd: number, bytes: number): Uint8Array {
