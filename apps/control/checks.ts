@@ -6,10 +6,15 @@ import { createOpenAIClient, PolicyError, requireTraining } from "../../services
 
 export { codeVersion } from "../../infra/stack/code-version.ts";
 
-/** Every environment must be in the catalogue, and none that start policies are made from may be trained or measured on. Throws SettingsError. */
+/**
+ * Every environment must be in the catalogue, of a kind that tasks can be generated from, and none that start policies are made from may be
+ * trained or measured on. The generators read JavaScript and look for a failing call among tape's assertions. Throws SettingsError.
+ */
 export async function checkEnvironments(settings: ExperimentSettings, file: string): Promise<void> {
   const { entries } = await loadCatalogue();
-  const usable = entries.filter((entry) => entry.role !== "pretrain").map((entry) => entry.name);
+  const usable = entries
+    .filter(({ role, framework }) => role !== "pretrain" && framework === "tape")
+    .map((entry) => entry.name);
   const sets: Record<string, TaskSetSettings> = {
     "selection.set": settings.selection.set,
     ...Object.fromEntries(
@@ -28,7 +33,7 @@ export async function checkEnvironments(settings: ExperimentSettings, file: stri
       field,
       line: null,
       found: unknown,
-      expected: `names of the catalogue (tadpole env list): ${usable.join(", ")}`,
+      expected: `names of the catalogue (tadpole env list) whose tests use tape: ${usable.join(", ")}`,
     });
   }
 }

@@ -69,13 +69,18 @@ async function leftovers(): Promise<string[]> {
   return (await readdir(join(data(), "environments"))).filter((name) => name.startsWith(".tmp-"));
 }
 
-describe("every package of the catalogue", () => {
+/** Of each framework but tape; the rest of the catalogue is proven by `tadpole env verify`. */
+const SAMPLE = ["complex", "striptags", "content-type", "isodate", "roman", "smetrics"];
+
+describe("every package of the catalogue whose tests use tape, and a sample of the others", () => {
   const prepared = new Map<string, PreparedEnvironment>();
 
   it("passes its own tests untouched, in a sandbox, by the modules it was given", async () => {
-    for (const { name } of catalogue.entries) prepared.set(name, await prepare(name, { repeats: 1 }));
+    for (const { name, framework } of catalogue.entries)
+      if (framework === "tape" || SAMPLE.includes(name))
+        prepared.set(name, await prepare(name, { repeats: 1 }));
     for (const [name, { key, baseline, unstable }] of prepared) {
-      expect(key).toMatch(new RegExp(`^${name}@\\d+\\.\\d+\\.\\d+-[0-9a-f]{12}$`));
+      expect(key.replace(/-[0-9a-f]{12}$/, "")).toBe(`${name}@${findEntry(catalogue, name).version}`);
       expect(new Set(Object.values(baseline)), name).toEqual(new Set(["passed"]));
       expect(unstable, name).toEqual([]);
       expect(Object.keys(baseline).length, name).toBeGreaterThanOrEqual(5);
@@ -93,7 +98,7 @@ describe("every package of the catalogue", () => {
       const lines = [...sources.values()]
         .flatMap((content) => Buffer.from(content).toString("utf8").split("\n"))
         .map((line) => line.trim())
-        .filter((line) => line.length >= 40 && !line.startsWith("//"));
+        .filter((line) => line.length >= 40 && !/^(\/\/|#|\*)/.test(line));
       const copied = lines.filter((line) => others.some((text) => text.includes(line)));
       expect(copied.length, `${name}: ${copied.join("\n")}`).toBeLessThanOrEqual(0.1 * lines.length);
     }
