@@ -2,7 +2,13 @@ import { describe, expect, it } from "vitest";
 import { parseNodeTest } from "../../services/grading/parsers/node-test.ts";
 
 const report = (lines: readonly string[]) =>
-  parseNodeTest({ text: ["TAP version 13", ...lines, ""].join("\n"), scope: "" });
+  parseNodeTest({
+    text: ["TAP version 13", ...lines, ""].join("\n"),
+    stderr: "",
+    truncated: false,
+    exitCode: 0,
+    scope: "",
+  });
 
 const SUMMARY = ["# tests 4", "# suites 0", "# pass 4", "# fail 0", "# duration_ms 9.5"];
 
