@@ -62,8 +62,9 @@ export function parseEnding(text: string): Ending | undefined {
 }
 
 /**
- * Finds the frame of one command in one stream: passes on what stands between its beginning `\n<nonce>\n` and its end `\n<nonce> …\n`,
- * as it comes; what comes before and after is dropped. At most a marker's length is held back.
+ * Finds the frame of one command in one stream: passes on what stands between its beginning `\1<nonce>\n` and its end `\1<nonce> …\n`,
+ * as it comes; what comes before and after is dropped. At most a marker's length is held back, and never a line's end: who talks to a command
+ * waits for whole lines.
  */
 export class FrameReader {
   private readonly start: Buffer;
@@ -73,8 +74,8 @@ export class FrameReader {
   private held = Buffer.alloc(0);
 
   constructor(nonce: string, onContent: (chunk: Buffer) => void) {
-    this.start = Buffer.from(`\n${nonce}\n`);
-    this.end = Buffer.from(`\n${nonce} `);
+    this.start = Buffer.from(`\x01${nonce}\n`);
+    this.end = Buffer.from(`\x01${nonce} `);
     this.onContent = onContent;
   }
 

@@ -17,8 +17,8 @@ export const BOOT = 'cp /bin/sh /tmp/.sh && chmod 0111 /tmp/.sh && exec /tmp/.sh
 /**
  * Its first line is the key. A command is a line `<key> <nonce> <kind> <cpu seconds|-> <bytes of input> <words, quoted>`; then its input.
  * Kinds: `run` (no input), `feed` (that much input), `talk` (what comes is the command's input until it ends), `key` (the word is the
- * new key). On both streams a command begins with `\n<nonce>\n` and ends with
- * `\n<nonce> <exit code> <cpu ns> <out-of-memory kills> <refused forks> <free blocks:free inodes,…|->\n`; the last is looked at where the command
+ * new key). On both streams a command begins with `\1<nonce>\n` and ends with
+ * `\1<nonce> <exit code> <cpu ns> <out-of-memory kills> <refused forks> <free blocks:free inodes,…|->\n`; the last is looked at where the command
  * failed or worked for 10 ms: it may have filled a folder. SIGUSR1 kills the command; before its beginning was told, it would be lost.
  */
 export const PROGRAM = `rm -f /tmp/.sh
@@ -67,8 +67,8 @@ while :; do
   [ "$word" = "$key" ] || continue
   eval "set -- $words"
   hit=
-  printf '\\n%s\\n' "$nonce"
-  printf '\\n%s\\n' "$nonce" >&3
+  printf '\\001%s\\n' "$nonce"
+  printf '\\001%s\\n' "$nonce" >&3
   look; used_before=$used killed_before=$killed refused_before=$refused
   case $kind in
   run) run "$@" </dev/null & ;;
@@ -85,8 +85,8 @@ while :; do
   free=-
   [ $code -eq 0 ] && [ $((used - used_before)) -lt 10000000 ] || free=$(stat -f -c %a:%d $folders | tr '\\n' ,)
   set -- "$nonce" $code $((used - used_before)) $((killed - killed_before)) $((refused - refused_before)) "\${free:--}"
-  printf '\\n%s %s %s %s %s %s\\n' "$@"
-  printf '\\n%s %s %s %s %s %s\\n' "$@" >&3
+  printf '\\001%s %s %s %s %s %s\\n' "$@"
+  printf '\\001%s %s %s %s %s %s\\n' "$@" >&3
 done
 `;
 
