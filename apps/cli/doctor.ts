@@ -2,7 +2,6 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import Docker from "dockerode";
 import {
   dataFolder,
   freeMb,
@@ -14,13 +13,13 @@ import {
   stackStatus,
   temporalProgram,
 } from "../../infra/stack/index.ts";
-import { createProcessRuntime } from "../../services/sandbox/index.ts";
+import { createProcessRuntime, examineDocker } from "../../services/sandbox/index.ts";
 
 const execute = promisify(execFile);
 
 export interface Check {
   readonly name: string;
-  /** `note`: worth knowing, nothing depends on it yet. */
+  /** `note`: worth knowing, and not every run needs it. */
   readonly result: "ok" | "missing" | "note";
   readonly detail: string;
 }
@@ -44,7 +43,7 @@ export async function examine(env: NodeJS.ProcessEnv = process.env): Promise<rea
     ["stack", () => stack(folder)],
   ];
   const checks = needed.map(([name, look]) => check(name, look, "missing"));
-  return Promise.all([...checks, check("docker", docker, "note")]);
+  return Promise.all([...checks, check("docker", () => docker(folder), "note")]);
 }
 
 async function check(name: string, look: Look, otherwise: "missing" | "note"): Promise<Check> {
@@ -107,9 +106,10 @@ function stack(folder: string): string {
   return phase === "starting" || phase === "stopping" ? phase : "not running; tadpole up starts it";
 }
 
-async function docker(): Promise<string> {
-  const version = await new Docker({ timeout: 5000 }).version().catch((error: Error) => {
-    throw new Error(`no daemon answers (${error.message}); nothing needs it`);
-  });
-  return `daemon ${version.Version}; nothing needs it`;
+async function docker(folder: string): Promise<string> {
+  try {
+    return `${await examineDocker(prepareDataFolder(folder))}; for experiments with sandbox.runtime: docker`;
+  } catch (error) {
+    throw new Error(`${(error as Error).message}; only sandbox.runtime: docker needs it`);
+  }
 }

@@ -1,7 +1,10 @@
 /** Public surface of the sandbox service. */
+export { type Client as DockerClient, connect as connectDocker } from "./docker/client.ts";
+export { type Client as DockerClient, connect as connectDocker } from "./docker/client.ts";
 export { ensureBaseImage } from "./docker/image.ts";
 export { createDockerRuntime, type DockerRuntimeOptions } from "./docker/runtime.ts";
 export { type TarEntry, tar } from "./docker/tar.ts";
+export { examineDocker } from "./docker-check.ts";
 export { type Found, listSandboxes, type Reaped, reapSandboxes } from "./host.ts";
 export type { ImageCache, Pruned } from "./images/cache.ts";
 export { createProcessRuntime } from "./process/runtime.ts";
