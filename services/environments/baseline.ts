@@ -99,7 +99,7 @@ export function mergeRuns(
   return {
     statuses,
     unstable,
-    cpuSeconds: Math.max(...runs.map((run) => run.cpuSeconds)),
+    cpuSeconds: Math.max(0, ...runs.map((run) => run.cpuSeconds)),
     runs: runs.length,
   };
 }

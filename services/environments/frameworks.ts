@@ -163,9 +163,11 @@ function discover(folder: string, hasFile: HasFile): TestCommand {
 const SOURCE_LANGUAGES: Record<string, Language> = { npm: "node", pypi: "python", go: "go" };
 
 /** The language whose tools an entry's sandbox must have. */
-export function languageOf(entry: Pick<CatalogueEntry, "framework" | "source">): Language {
+export function languageOf(entry: Pick<CatalogueEntry, "framework" | "source" | "lock">): Language {
   const { language } = TABLE[entry.framework];
   if (language !== "other") return language;
+  // Only npm's lockfiles are named so where the source is a repository.
+  if (entry.source.startsWith("git:") && entry.lock !== undefined) return "node";
   return SOURCE_LANGUAGES[entry.source.slice(0, entry.source.indexOf(":"))] ?? "other";
 }
 

@@ -10,6 +10,7 @@ import { environmentsFolder } from "./folders.ts";
 import { GO_CACHE_TARGET, GO_TARGET, goEnv } from "./frameworks.ts";
 import { installOnce, runTool } from "./install.ts";
 import { assertPaths, type Gathered, type GatherOptions, isKept } from "./materials.ts";
+import { PLATFORM } from "./npm.ts";
 import { hashTree, readTree, type Tree, writeTree } from "./tree.ts";
 
 const PREPARATION = "1";
@@ -27,19 +28,27 @@ const BUILD_ENV = {
 };
 
 export async function gatherGo(entry: PinnedEntry, options: GatherOptions): Promise<Gathered> {
-  const host = await goHost(options.signal);
   const tree = await fetchModule(entry, options);
   assertPaths(entry, tree);
+  return { tree, ...(await goParts(entry, tree, options)) };
+}
+
+/** All but the tree of an environment of Go. */
+export async function goParts(
+  entry: PinnedEntry,
+  tree: Tree,
+  options: GatherOptions,
+): Promise<Omit<Gathered, "tree">> {
   if (!tree.has("go.mod"))
     throw new EnvironmentError(
       "install",
       `${entry.source}: expected a go.mod in the module's root, found none`,
     );
+  const host = await goHost(options.signal);
   const { modules, cache } = await vendorAndCompile(entry, tree, host.version, options);
   return {
-    tree,
     modules,
-    tools: { go: host.version, preparation: PREPARATION, platform: `${process.platform}-${process.arch}` },
+    tools: { go: host.version, preparation: PREPARATION, platform: PLATFORM },
     env: goEnv(modules.has("modules.txt")),
     mounts: [
       { source: host.root, target: GO_TARGET },

@@ -35,7 +35,7 @@ export interface Materials {
 
 /** The fields of an entry that are on record, and in its key. */
 export function plainEntry(entry: PinnedEntry): EnvironmentRecord["entry"] {
-  const { name, source, role, framework, lock, tools, test, limits } = entry;
+  const { name, source, role, framework, lock, tools, commit, image, test, limits } = entry;
   return {
     name,
     source,
@@ -46,6 +46,8 @@ export function plainEntry(entry: PinnedEntry): EnvironmentRecord["entry"] {
     framework,
     ...(lock !== undefined && { lock }),
     ...(tools !== undefined && { tools: [...tools] }),
+    ...(commit !== undefined && { commit }),
+    ...(image !== undefined && { image }),
     ...(test !== undefined && { test: { ...test, argv: [...test.argv] } }),
     ...(limits !== undefined && { limits }),
   };

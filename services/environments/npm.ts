@@ -29,10 +29,22 @@ export async function gatherNpm(
   const tools = { node: process.version, preparation: PREPARATION };
   if (entry.framework === "tape")
     return { tree, modules: await collectModules(entry, tree, installed), tools };
-  const own = `node_modules/${entry.packageName}`;
-  const needed = neededPackages(entry, lock, (path) => existsSync(join(installed, "..", path)));
-  const modules = await readPackages(needed, own, join(installed, ".."));
-  return { tree, modules, tools: { ...tools, platform: `${process.platform}-${process.arch}` }, env: {} };
+  return {
+    tree,
+    modules: await nodeModules(entry, lock, installed),
+    tools: { ...tools, platform: PLATFORM },
+    env: {},
+  };
+}
+
+/** Builds of native parts differ by it. */
+export const PLATFORM = `${process.platform}-${process.arch}`;
+
+/** The installed packages that an entry's tests need, whole, by their paths below /repo/node_modules. */
+export async function nodeModules(entry: PinnedEntry, lock: NpmLock, installed: string): Promise<Tree> {
+  const root = join(installed, "..");
+  const needed = neededPackages(entry, lock, (path) => existsSync(join(root, path)));
+  return readPackages(needed, `node_modules/${entry.packageName}`, root);
 }
 
 /**
@@ -45,7 +57,8 @@ export function neededPackages(
   lock: Pick<NpmLock, "packages" | "folder">,
   isInstalled: (path: string) => boolean,
 ): string[] {
-  const own = `node_modules/${entry.packageName}`;
+  // The lockfile of a repository is about the repository itself.
+  const own = lock.packages[`node_modules/${entry.packageName}`] ? `node_modules/${entry.packageName}` : "";
   const found = new Set<string>();
   const queue = [own];
   for (const tool of [...frameworkTools(entry.framework), ...(entry.tools ?? [])]) {
@@ -57,8 +70,11 @@ export function neededPackages(
   for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
     if (found.has(path)) continue;
     found.add(path);
-    const { dependencies, optionalDependencies, peerDependencies } = lock.packages[path]!;
-    for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
+    const { dependencies, optionalDependencies, peerDependencies, devDependencies } =
+      lock.packages[path] ?? {};
+    const development = path === "" ? devDependencies : {};
+    const names = { ...dependencies, ...optionalDependencies, ...peerDependencies, ...development };
+    for (const name of Object.keys(names)) {
       const next = resolvePackage(lock.packages, path, name);
       if (next === undefined || !isInstalled(next)) continue;
       if (next.endsWith(`node_modules/${entry.packageName}`))

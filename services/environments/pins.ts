@@ -30,7 +30,7 @@ export function parseWith<T>(file: string, schema: z.ZodType<T>, read: () => unk
   throw new EnvironmentError("catalogue", `${file}: ${issue.path.join(".") || "the file"}: ${issue.message}`);
 }
 
-const packageSchema = z.object({ dependencies: z.record(z.string(), z.string()) });
+const packageSchema = z.object({ dependencies: z.record(z.string(), z.string()).default({}) });
 
 const needs = z.record(z.string(), z.string()).optional();
 
@@ -41,6 +41,7 @@ const lockedSchema = z.object({
   dependencies: needs,
   optionalDependencies: needs,
   peerDependencies: needs,
+  devDependencies: needs,
 });
 
 const lockSchema = z.object({ packages: z.record(z.string(), lockedSchema) });

@@ -1,16 +1,20 @@
 /** Makes a prepared environment of a catalogue entry: tree, modules, baseline; once per data folder. */
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { measureBaseline, type RunTests } from "./baseline.ts";
+import { type Baseline, measureBaseline, type RunTests } from "./baseline.ts";
 import { type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./catalogue.ts";
 import { findSourceCopies } from "./copies.ts";
 import { EnvironmentError } from "./errors.ts";
 import { environmentsFolder, moveIntoPlace, temporaryPath } from "./folders.ts";
+import { gatherGit } from "./git-files.ts";
 import { gatherGo } from "./go.ts";
+import { gatherImage } from "./image.ts";
 import { type Gathered, type GatherOptions, type Materials, toMaterials } from "./materials.ts";
 import { gatherNpm } from "./npm.ts";
 import { gatherPython } from "./python.ts";
 import { type EnvironmentRecord, environmentFolder, RECORD_FILE, readRecord, toPrepared } from "./record.ts";
+import { assertHistory } from "./snapshot.ts";
+import { hasHistory } from "./sources.ts";
 import { type Tree, writeTree } from "./tree.ts";
 import type { PreparedEnvironment } from "./types.ts";
 
@@ -22,7 +26,7 @@ export interface PrepareOptions {
   readonly name: string;
   readonly dataFolder: string;
   readonly runTests: RunTests;
-  /** Baseline runs that must agree; default `BASELINE_RUNS`. A record of fewer runs is made anew. */
+  /** Baseline runs that must agree; default `BASELINE_RUNS`. A record of fewer runs is made anew. 0 = its own tests judge nothing. */
   readonly repeats?: number;
   /** Default: the bundled one. */
   readonly catalogue?: Catalogue;
@@ -32,15 +36,20 @@ export interface PrepareOptions {
   readonly log?: (line: string) => void;
 }
 
+/** Of an environment whose tasks bring their own verifiers. */
+const UNMEASURED: Baseline = { statuses: {}, unstable: [], cpuSeconds: 0, runs: 0 };
+
 function subtree(tree: Tree, keep: (path: string) => boolean): Tree {
   return new Map([...tree].filter(([path]) => keep(path)));
 }
 
 /** Throws `source-copy` when the sandbox would hold the sources twice, below /repo or in its modules. */
 export function assertNoSourceCopy(entry: PinnedEntry, tree: Tree, modules: Tree): void {
+  // Imported tasks name no sources: their images are as their makers left them.
+  if (entry.sources.length === 0) return;
   const sources = subtree(tree, (path) => entry.sources.includes(path));
   const others = new Map([
-    ...subtree(tree, (path) => !entry.sources.includes(path)),
+    ...subtree(tree, (path) => !entry.sources.includes(path) && !path.startsWith(".git/")),
     ...[...modules].map(([path, content]) => [`node_modules/${path}`, content] as const),
   ]);
   // Renamed variables and merged statements hide a minified copy from a comparison of text: its file's name gives it away.
@@ -66,6 +75,10 @@ function gather(entry: PinnedEntry, options: GatherOptions): Promise<Gathered> {
       return gatherPython(entry, entry.pins.wheels, options);
     case "go":
       return gatherGo(entry, options);
+    case "git":
+      return gatherGit(entry, entry.pins, options);
+    case "docker":
+      return gatherImage(entry, entry.pins.image, options);
   }
 }
 
@@ -99,6 +112,7 @@ async function usableRecord(
 async function build(materials: Materials, options: PrepareOptions, repeats: number): Promise<void> {
   const { entry, record } = materials;
   assertNoSourceCopy(entry, materials.tree, materials.modules);
+  assertHistory(entry.name, materials.tree, hasHistory(entry) ? "one" : "none");
   const temporary = temporaryPath(environmentsFolder(options.dataFolder), entry.name);
   try {
     // Test files of tape environments never had modes, and their trees' hashes are in published evidence.
@@ -106,12 +120,10 @@ async function build(materials: Materials, options: PrepareOptions, repeats: num
     await writeTree(materials.tree, join(temporary, "root"), programs);
     await writeTree(materials.modules, join(temporary, "modules"), programs);
     const untested = { ...record, baseline: {}, baselineRuns: repeats, cpuSeconds: 0, unstable: [] };
-    const measured = await measureBaseline(
-      toPrepared(untested, temporary),
-      options.runTests,
-      repeats,
-      options,
-    );
+    const measured =
+      repeats === 0
+        ? UNMEASURED
+        : await measureBaseline(toPrepared(untested, temporary), options.runTests, repeats, options);
     const complete: EnvironmentRecord = {
       ...record,
       baseline: measured.statuses,

@@ -9,6 +9,7 @@ import { EnvironmentError } from "./errors.ts";
 import { importRoots, pythonEnv } from "./frameworks.ts";
 import { installOnce, readInstalled, runTool } from "./install.ts";
 import { assertPaths, type Gathered, type GatherOptions, isKept } from "./materials.ts";
+import { PLATFORM } from "./npm.ts";
 import { normalName } from "./pins.ts";
 import type { Tree } from "./tree.ts";
 
@@ -22,19 +23,26 @@ export async function gatherPython(
   wheels: string | null,
   options: GatherOptions,
 ): Promise<Gathered> {
-  const python = (
-    await runTool(PYTHON, ["-c", "import platform; print(platform.python_version())"], { cwd: "/" })
-  ).trim();
-  const sdist = await fetchSdist(entry, options);
-  const whole = withoutTopFolder(entry, sdist);
+  const whole = withoutTopFolder(entry, await fetchSdist(entry, options));
   const tree = new Map([...whole].filter(([path]) => isKept(entry, path)));
   assertPaths(entry, tree);
+  return { tree, ...(await pythonParts(entry, wheels, tree, options)) };
+}
+
+/** All but the tree of an environment of Python. */
+export async function pythonParts(
+  entry: PinnedEntry,
+  wheels: string | null,
+  tree: Tree,
+  options: GatherOptions,
+): Promise<Omit<Gathered, "tree">> {
+  const ask = "import platform; print(platform.python_version())";
+  const python = (await runTool(PYTHON, ["-c", ask], { cwd: "/", signal: options.signal })).trim();
   const installed = wheels === null ? new Map() : await readWheels(entry, wheels, python, options);
   const modules = new Map([...installed, ...distribution(entry)].sort(([a], [b]) => (a < b ? -1 : 1)));
   return {
-    tree,
     modules,
-    tools: { python, preparation: PREPARATION, platform: `${process.platform}-${process.arch}` },
+    tools: { python, preparation: PREPARATION, platform: PLATFORM },
     env: pythonEnv(importRoots(entry.sources, (path) => tree.has(path))),
   };
 }

@@ -35,6 +35,8 @@ const recordSchema = z.strictObject({
       .optional(),
     lock: z.string().optional(),
     tools: paths.optional(),
+    commit: z.string().optional(),
+    image: z.strictObject({ reference: z.string(), workdir: z.string() }).optional(),
     limits: z.strictObject({ memoryMb: z.int(), processes: z.int(), diskMb: z.int() }).partial().optional(),
   }),
   /** Versions that the tree and its baseline depend on. */
@@ -57,7 +59,7 @@ const recordSchema = z.strictObject({
   /** Read-only mounts of the host's own tools, beside the modules. */
   mounts: z.array(z.strictObject({ source: z.string(), target: z.string() })).optional(),
   baseline: z.record(z.string(), z.enum(["passed", "failed", "skipped", "xfail"])),
-  baselineRuns: z.int().min(1),
+  baselineRuns: z.int().min(0),
   cpuSeconds: z.number().min(0),
   unstable: z.array(z.string()),
 });
@@ -82,7 +84,7 @@ export function toPrepared(record: EnvironmentRecord, folder: string): PreparedE
     entry: withLimits(record.entry),
     root: join(folder, "root"),
     modules: join(folder, "modules"),
-    image: null,
+    image: record.entry.image ?? null,
     mounts: [
       modulesMount({ entry: record.entry, modules: join(folder, "modules") }),
       ...(record.mounts ?? []).map(({ source, target }) => ({ source: resolve(folder, source), target })),

@@ -45,6 +45,10 @@ export interface CatalogueEntry {
    * pytest: modules of plugins; none is loaded that is not named.
    */
   readonly tools?: readonly string[] | undefined;
+  /** git: what the ref stands for. */
+  readonly commit?: string | undefined;
+  /** docker: what the name stands for. */
+  readonly image?: SandboxImage | undefined;
   /** Only with `command`. `scope` is empty. */
   readonly test?: Omit<TestCommand, "scope"> | undefined;
   /** Where the tests need other limits than the usual ones. */
