@@ -129,6 +129,12 @@ describe("a bad file is refused with file, line, field and expectation", () => {
       "x.yaml, line 6: climb.tasksPerBatch: expected a number of at least 1, found 0",
     ],
     [
+      "a runtime that is not there",
+      `${MINIMAL}sandbox: { runtime: podman }\n`,
+      "impossible-value",
+      'x.yaml, line 6: sandbox.runtime: expected one of process, docker, found "podman"',
+    ],
+    [
       "a fraction of a batch",
       `${MINIMAL}climb: { tasksPerBatch: 1.5 }\n`,
       "wrong-type",
