@@ -30,6 +30,9 @@ interface BuildEvent {
   readonly aux?: { readonly ID?: string };
 }
 
+/** Lines that the builder says of itself. */
+const BUILDERS_OWN = /^(?:---> |Removing intermediate container )/;
+
 /** Lines of a failing step's output that its error quotes. */
 const QUOTED_LINES = 5;
 
@@ -103,7 +106,7 @@ class BuildLog {
     if (step) {
       this.step = `in step ${step[1]}, ${step[2]}`;
       this.lines = [];
-    } else if (line !== "" && !line.startsWith("---> ")) {
+    } else if (line !== "" && !BUILDERS_OWN.test(line)) {
       this.lines = [...this.lines.slice(1 - QUOTED_LINES), line];
     }
   }
