@@ -6,14 +6,16 @@ import { steersTests } from "./protected-paths.ts";
 import { splitFiles, workdirOf } from "./verifier-files.ts";
 
 /**
- * Folders and files that are mounted read-only over the graded tree: each test file's folder when no source lies in it,
- * the file alone otherwise. A mounted folder hides whatever the change put there, and cannot be written by what is tested.
+ * Folders and files that are mounted read-only over the graded tree: of each test, the topmost folder in which no source lies, the test alone
+ * where there is none, or where it is not known what a source is. A mounted folder hides whatever the change put there, and cannot be written by what is tested.
  */
-export function testMounts(entry: Pick<CatalogueEntry, "sources" | "tests">): readonly string[] {
-  const paths = entry.tests.map((test) => {
-    const folder = test.includes("/") ? test.slice(0, test.indexOf("/")) : "";
-    const shared = folder === "" || entry.sources.some((source) => source.startsWith(`${folder}/`));
-    return shared ? test : folder;
+export function testMounts({ sources, tests }: Pick<CatalogueEntry, "sources" | "tests">): readonly string[] {
+  const holdsSource = (folder: string) =>
+    sources.length === 0 || sources.some((source) => source.startsWith(`${folder}/`));
+  const paths = tests.map((test) => {
+    const parts = test.split("/").slice(0, -1);
+    const folders = parts.map((_, depth) => parts.slice(0, depth + 1).join("/"));
+    return folders.find((folder) => !holdsSource(folder)) ?? test;
   });
   return [...new Set(paths)].sort();
 }

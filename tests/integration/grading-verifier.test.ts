@@ -199,6 +199,27 @@ describe.each(["process", "docker"] as const)("a verifier in the %s runtime", (n
   }, 60_000);
 });
 
+describe("re-use of verdicts", () => {
+  it("is off where the environment has a test that changed from run to run", async () => {
+    const grading = createGrading({ runtime: create.process() });
+    const stable = tinyEnvironment(join(data, "tiny"));
+    const modes = async (environment: PreparedEnvironment) => {
+      const request = {
+        environment,
+        task: tinyTask,
+        change: tinyTask.gold,
+        mode: "cold",
+        reuse: true,
+      } as const;
+      return [(await grading.grade(request)).mode, (await grading.grade(request)).mode];
+    };
+    expect(await modes(stable)).toEqual(["cold", "reused"]);
+    const unstable = ["test/zero.js > zero > at times#1"];
+    expect(await modes({ ...stable, key: "adder@1.0.0-111111111111", unstable })).toEqual(["cold", "cold"]);
+    await grading.close();
+  });
+});
+
 describe("one environment in both runtimes", () => {
   it("has the same statuses and the same tree", async () => {
     const environment = tinyEnvironment(join(data, "tiny"));

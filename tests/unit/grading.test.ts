@@ -159,7 +159,7 @@ describe("decide", () => {
 describe("protected paths", () => {
   const entry = {
     sources: ["index.js", "lib/a.js"],
-    tests: ["test/a.js", "test/deep/b.js", "lib/a.test.js", "check.js"],
+    tests: ["test/a.js", "test/deep/b.js", "lib/a.test.js", "lib/tests/c.js", "check.js"],
   };
 
   const environment = {
@@ -169,7 +169,8 @@ describe("protected paths", () => {
   } as const;
 
   it("are the folders of tests alone, and single files elsewhere", () => {
-    expect(testMounts(entry)).toEqual(["check.js", "lib/a.test.js", "test"]);
+    expect(testMounts(entry)).toEqual(["check.js", "lib/a.test.js", "lib/tests", "test"]);
+    expect(testMounts({ sources: [], tests: ["lib/test.py", "tests"] })).toEqual(["lib/test.py", "tests"]);
   });
 
   it("are taken out of a change, with modules, test configuration and what would replace their folder", () => {
@@ -183,6 +184,7 @@ describe("protected paths", () => {
         "test/new.js",
         "lib/a.test.js",
         "lib/a.test.js/x",
+        "lib/tests/helper.js",
       ],
       ...["check.js", "package.json", "node_modules/tape/index.js", "node_modules", "lib"],
     ];
