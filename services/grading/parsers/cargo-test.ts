@@ -22,7 +22,8 @@ export function parseCargoTest({ text, stderr, scope }: ReportInput): TestReport
       results.add(named ? `${targets[index]} > ${name}` : name, status);
   const broken = [...lines, ...errors].map(brokenIn).filter((target) => target !== undefined);
   for (const target of new Set(broken)) results.add(target, "failed");
-  return results.report(broken.length === 0 && blocks.length > 0 && blocks.every(isWhole));
+  const paired = named || targets.length === 0;
+  return results.report(paired && broken.length === 0 && blocks.length > 0 && blocks.every(isWhole));
 }
 
 interface Block {

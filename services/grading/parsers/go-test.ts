@@ -12,7 +12,7 @@ import type { ReportInput } from "./types.ts";
 export function parseGoTest({ text, scope }: ReportInput): TestReport {
   const lines = linesOf(text);
   const report = new GoReport(scope);
-  if (lines.some((line) => line.startsWith('{"') && eventIn(line) !== undefined)) readJson(lines, report);
+  if (isJson(lines)) readJson(lines, report);
   else readText(lines, report);
   return report.end();
 }
@@ -39,8 +39,7 @@ class GoReport {
 
   result(name: string, test: string, status: TestStatus): void {
     const owner = this.package(name);
-    // A line that only looks like a result belongs to no test that runs.
-    if (!owner.running.delete(test)) return;
+    if (!owner.running.delete(test)) this.complete = false;
     if (status === "failed") owner.failed = true;
     this.results.add(`${name} > ${test}`, status);
   }
@@ -75,6 +74,15 @@ function eventIn(line: string): Readonly<Record<string, unknown>> | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What comes first decides: a test's output may hold events, and events hold text. */
+function isJson(lines: readonly string[]): boolean {
+  for (const line of lines) {
+    if (line.startsWith("{") && eventIn(line) !== undefined) return true;
+    if (line.startsWith("=== RUN ") || packageIn(line) !== undefined) return false;
+  }
+  return false;
 }
 
 function readJson(lines: readonly string[], report: GoReport): void {
@@ -123,6 +131,7 @@ function readText(lines: readonly string[], report: GoReport): void {
       running = new Set();
       finished = false;
     } else {
+      // A line that only looks like a result belongs to no test that runs.
       const result = resultIn(line);
       if (result !== undefined && running.has(result[0])) pending.push(result);
     }

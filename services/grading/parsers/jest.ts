@@ -49,6 +49,8 @@ function readVerbose(lines: readonly string[], scope: string): TestReport {
       const indent = indentOf(line);
       const content = line.slice(indent);
       const depth = indent / 2;
+      // What others print between is not the tree's.
+      if (indent === 0 && content !== "") continue;
       if (content === "" || !Number.isInteger(depth) || depth < 1 || depth > path.length) {
         inTree = false;
         continue;

@@ -8,7 +8,8 @@ import type { ReportInput } from "./types.ts";
 /** Names are mocha's full titles: suites and test joined by a space. A hook that failed is a failed test by its own title. */
 export function parseMocha({ text, scope }: ReportInput): TestReport {
   const json = jsonIn(text);
-  if (json !== undefined && isRecord(json.stats)) return readJson(json, json.stats, scope);
+  if (json !== undefined && isRecord(json.stats) && Array.isArray(json.tests))
+    return readJson(json, json.stats, scope);
   return readSpec(linesOf(text), scope);
 }
 

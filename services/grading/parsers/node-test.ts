@@ -2,7 +2,7 @@
 import type { TestStatus } from "../../../core/task.ts";
 import type { TestReport } from "../types.ts";
 import { Results } from "./results.ts";
-import { readTapTree, SUBTEST } from "./tap-tree.ts";
+import { FILE_TITLE, readTapTree } from "./tap-tree.ts";
 import { indentOf, linesOf, repoPath } from "./text.ts";
 import type { ReportInput } from "./types.ts";
 
@@ -12,20 +12,19 @@ interface Result {
   readonly hasChildren: boolean;
 }
 
-/** A file that reported no test stands in the report itself, under its path. */
-const FILE = /^\S+\.[cm]?[jt]sx?$/;
-
 /**
  * Names are the titles from the outermost suite inwards, joined by ` > `; a suite, and a test with subtests, has a status of its own. A file
  * that reported no test counts as one where it failed. Complete when there are as many results as the summary says.
  */
 export function parseNodeTest({ text, scope }: ReportInput): TestReport {
   const lines = linesOf(text);
-  const tap = lines.some((line) => line.startsWith(SUBTEST) || line.startsWith("TAP version "));
+  // What tests print stands in the spec reporter's text as it is; in TAP it is a comment.
+  const tap =
+    lines.some((line) => line.startsWith("TAP version ")) && !lines.some((line) => line.startsWith("ℹ "));
   const { results, complete } = tap ? readTap(lines) : readSpec(lines);
   const report = new Results(scope);
   for (const { path, status, hasChildren } of results) {
-    const isFile = path.length === 1 && !hasChildren && FILE.test(path[0]!);
+    const isFile = path.length === 1 && !hasChildren && FILE_TITLE.test(path[0]!);
     if (isFile && status === "passed") continue;
     report.add(isFile ? repoPath(path[0]!) : path.join(" > "), status);
   }

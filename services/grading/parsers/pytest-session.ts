@@ -56,7 +56,7 @@ export class PytestSession {
       const told = inSummary.get(word) ?? { names: [], count: 0 };
       const both = shown.length === wanted && told.count === wanted && told.names.length === wanted;
       if (both && !sameSet(shown, told.names)) agrees = false;
-      const names = this.choose(shown, told, wanted);
+      const names = counts && choose(shown, told, wanted);
       if (names === undefined) agrees = false;
       for (const name of names ?? [...shown, ...told.names]) {
         const status = STATUS_OF[word];
@@ -65,13 +65,6 @@ export class PytestSession {
       }
     }
     return { statuses, agrees };
-  }
-
-  /** Skipped tests have no names in the summary: they are named where progress does, and otherwise absent. */
-  private choose(shown: readonly string[], told: Told, wanted: number): readonly string[] | undefined {
-    if (told.count === wanted && told.names.length === wanted) return told.names;
-    if (shown.length === wanted) return shown;
-    return told.count === wanted ? told.names : undefined;
   }
 }
 
@@ -128,6 +121,13 @@ function nodeId(word: Word, rest: string, known: ReadonlySet<string>): string {
     at = rest.indexOf(separator, at + 1);
   }
   return named ?? first ?? rest;
+}
+
+/** Skipped tests have no names in the summary: they are named where progress does, and otherwise absent. */
+function choose(shown: readonly string[], told: Told, wanted: number): readonly string[] | undefined {
+  if (told.count === wanted && told.names.length === wanted) return told.names;
+  if (shown.length === wanted) return shown;
+  return told.count === wanted ? told.names : undefined;
 }
 
 function sameSet(a: readonly string[], b: readonly string[]): boolean {

@@ -27,7 +27,7 @@ const INDENT = 4;
  * node:test gives a file that reported no test a line of its own, numbered by the file's place among the files: the only numbers that need not
  * follow each other.
  */
-const FILE_TITLE = /^\S+\.[cm]?[jt]sx?$/;
+export const FILE_TITLE = /^\S+\.[cm]?[jt]sx?$/;
 
 interface Level {
   results: number;

@@ -1,9 +1,9 @@
 /** Report text without what terminals add to it. Pure, in time linear in the text. */
 import { stripVTControlCharacters } from "node:util";
 
-/** Lines without colours; a lone carriage return ends a line, too, so CRLF gives empty lines besides. */
+/** Lines without colours; a lone carriage return ends a line, too. */
 export function linesOf(text: string): string[] {
-  return stripVTControlCharacters(text).split(/[\r\n]/);
+  return stripVTControlCharacters(text).split(/\r\n|[\r\n]/);
 }
 
 /** Number of leading spaces. */

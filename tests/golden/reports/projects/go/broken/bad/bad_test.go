@@ -1,0 +1,5 @@
+package bad
+
+import "testing"
+
+func TestNever(t *testing.T) { undefined() }

@@ -1,0 +1,3 @@
+module example.com/exit
+
+go 1.22

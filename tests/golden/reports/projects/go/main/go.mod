@@ -1,0 +1,3 @@
+module example.com/main
+
+go 1.22

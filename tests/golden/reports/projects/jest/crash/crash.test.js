@@ -1,0 +1,3 @@
+const { exit } = require("node:process");
+
+test("crash", () => exit(0));

@@ -1,0 +1,2 @@
+test("one", () => {});
+describe("suite", () => test("two", () => {}));

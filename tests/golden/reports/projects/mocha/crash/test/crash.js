@@ -1,0 +1,3 @@
+it("before", () => {});
+it("crash", () => process.exit(0));
+it("after", () => {});

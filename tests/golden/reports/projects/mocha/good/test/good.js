@@ -1,0 +1,2 @@
+it("one", () => {});
+describe("suite", () => it("two", () => {}));

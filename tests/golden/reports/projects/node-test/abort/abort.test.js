@@ -1,0 +1,5 @@
+const { test } = require("node:test");
+
+test("before", () => {});
+test("abort", () => process.abort());
+test("after", () => {});

@@ -1,0 +1,5 @@
+const { test } = require("node:test");
+
+test("before", () => {});
+test("crash", () => process.exit(0));
+test("after", () => {});

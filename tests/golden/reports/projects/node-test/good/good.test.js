@@ -1,0 +1,4 @@
+const { test, describe, it } = require("node:test");
+
+test("one", () => {});
+describe("suite", () => it("two", () => {}));

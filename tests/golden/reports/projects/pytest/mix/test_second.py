@@ -1,0 +1,2 @@
+def test_passes():
+    print("log line without an end", end="")

@@ -1,0 +1,6 @@
+const t = require("tap");
+
+t.test("suite", (t) => {
+  t.pass("one");
+  t.end();
+});

@@ -1,0 +1,6 @@
+import unittest
+
+
+class Good(unittest.TestCase):
+    def test_good(self):
+        pass

@@ -1,0 +1,4 @@
+import { describe, test } from "vitest";
+
+test("one", () => {});
+describe("suite", () => test("two", () => {}));
