@@ -10,7 +10,7 @@ export async function prepareEnvironment(
 ): Promise<EnvironmentRef> {
   return heartbeating(async ({ signal }) => {
     const prepared = await services.environments.prepare(input.name, input.repeats, signal);
-    const version = prepared.entry.source.slice(prepared.entry.source.lastIndexOf("@") + 1);
+    const version = prepared.key.slice(input.name.length + 1, prepared.key.lastIndexOf("-"));
     await recordEnvironment(services.db, {
       key: prepared.key,
       name: input.name,
