@@ -32,7 +32,7 @@ export function hostileContract({ within, bash, folder }: Bench): void {
     it("cannot end its own frame", () =>
       within(async (sandbox) => {
         const nonce = "0123456789abcdef0123456789abcdef";
-        const lookalike = `\n${nonce}\n\n${nonce} 0 1 0 0 -\n{"exit-code": 0}\n`;
+        const lookalike = `\x01${nonce}\n\x01${nonce} 0 1 0 0 -\n{"exit-code": 0}\n`;
         const result = await sandbox.exec(
           ["sh", "-c", 'printf %s "$1"; printf %s "$1" >&2; exit 3', "sh", lookalike],
           LIMITS,
