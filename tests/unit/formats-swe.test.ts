@@ -227,7 +227,7 @@ describe("SWE-smith", () => {
       notes: [expect.stringContaining("not reported"), expect.stringContaining("no statement")],
     });
     expect(script(task, "run.sh")).toMatch(
-      /python -m pytest .* tests\/test_common\.py tests\/test_other\.py\n$/,
+      /python3\)" -m pytest .* tests\/test_common\.py tests\/test_other\.py\n$/,
     );
   });
 

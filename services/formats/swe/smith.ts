@@ -16,6 +16,9 @@ const schema = z.object({
   image_name: text,
 });
 
+/** Not every image has both names. */
+const PYTHON = '"$(command -v python || command -v python3)"';
+
 /** What a row without a statement tells: no more than that something is wrong. */
 const UNSTATED =
   "Something in this repository does not work any more: some of its tests, which passed before, fail now. Find the mistake in the sources and repair it.";
@@ -36,7 +39,7 @@ function readTask(row: Row, { test, report = "pytest" }: ImportOptions): Importe
       "ids of pytest (or --test and --report), since rows name no test command",
       JSON.stringify(failToPass.find((name) => !name.includes("::"))),
     );
-  const command = test ?? "python -m pytest -rA --tb=no --color=no -p no:cacheprovider {tests}";
+  const command = test ?? `${PYTHON} -m pytest -rA --tb=no --color=no -p no:cacheprovider {tests}`;
   const stated = fields.problem_statement.trim() !== "";
   return {
     origin: { format: "swe-smith", id: fields.instance_id, ...row.at },

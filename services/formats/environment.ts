@@ -1,0 +1,175 @@
+/** The box of an imported task: its image is found or built, pinned, and prepared as an environment; then the task is resolved in it. */
+import type { FileChange, Verifier } from "../../core/task.ts";
+import {
+  type Catalogue,
+  EnvironmentError,
+  type PinnedEntry,
+  type PreparedEnvironment,
+  pinImage,
+  prepareEnvironment,
+  readArchive,
+} from "../environments/index.ts";
+import {
+  connectDocker,
+  type DockerClient,
+  encode,
+  type SandboxImage,
+  type SandboxRuntime,
+} from "../sandbox/index.ts";
+import { buildImage } from "./harbor/build.ts";
+import { type ResolvedTask, resolveTask } from "./resolve.ts";
+import { scriptRunner } from "./script.ts";
+import type { ImportedEnvironment, ImportedTask } from "./types.ts";
+
+export interface PreparedImport extends ResolvedTask {
+  readonly environment: PreparedEnvironment;
+}
+
+export interface PrepareImportOptions {
+  readonly dataFolder: string;
+  /** Runs solutions that are scripts. */
+  readonly runtime: SandboxRuntime;
+  /** Brings an image that the daemon does not have; without it such an image is an error. */
+  readonly pull?: (reference: string) => Promise<unknown>;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Throws EnvironmentError `install` for an image that is not to be had, BuildError for a Dockerfile that does not build, and what
+ * `resolveTask` throws.
+ */
+export async function prepareImport(
+  imported: ImportedTask,
+  { dataFolder, runtime, pull, signal }: PrepareImportOptions,
+): Promise<PreparedImport> {
+  const client = connectDocker();
+  const found = await findImage(client, imported.environment, pull, signal);
+  const { reference, hidden } = await withoutHidden(client, found, imported.environment);
+  const image = await pinImage(reference, imported.environment.workdir ?? undefined);
+  const entry = entryOf(imported, image);
+  const environment = await prepareEnvironment({
+    name: entry.name,
+    catalogue: { folder: dataFolder, entries: [entry] } satisfies Catalogue,
+    dataFolder,
+    repeats: 0,
+    runTests: () => Promise.reject(new Error("an imported task's own verifier judges it")),
+    ...(signal && { signal }),
+  });
+  const { verifier } = imported;
+  const whole = {
+    ...imported,
+    verifier: { ...verifier, files: [...verifier.files, ...hidden] } satisfies Verifier,
+  };
+  const resolved = await resolveTask(whole, {
+    environment: environment.key,
+    root: environment.root,
+    runScript: scriptRunner(runtime, environment, signal),
+  });
+  return { environment, ...resolved };
+}
+
+async function findImage(
+  { docker }: DockerClient,
+  { image }: ImportedEnvironment,
+  pull: PrepareImportOptions["pull"],
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  if (image.kind === "build") return buildImage(docker, image, { ...(signal && { signal }) });
+  const isThere = await docker
+    .getImage(image.reference)
+    .inspect()
+    .then(
+      () => true,
+      () => false,
+    );
+  if (!isThere) await pull?.(image.reference);
+  return image.reference;
+}
+
+/** Containers made here are removed again; this tells what a killed process left. */
+const LABELS = { "tadpole.environment": "preparing" };
+
+/** The image with the source's variables and without what only the verifier may see, which is read first. */
+async function withoutHidden(
+  { docker, where }: DockerClient,
+  reference: string,
+  { hidden = [], env }: ImportedEnvironment,
+): Promise<{ readonly reference: string; readonly hidden: readonly FileChange[] }> {
+  if (hidden.length === 0 && Object.keys(env).length === 0) return { reference, hidden: [] };
+  try {
+    const container = await docker.createContainer({
+      Image: reference,
+      Entrypoint: [],
+      Cmd: ["rm", "-rf", "--", ...hidden],
+      User: "0",
+      NetworkDisabled: true,
+      Labels: LABELS,
+    });
+    try {
+      const files = (await Promise.all(hidden.map((path) => filesAt(container, reference, path)))).flat();
+      await container.start();
+      const { StatusCode } = (await container.wait()) as { readonly StatusCode: number };
+      if (StatusCode !== 0) throw new Error(`rm of its hidden files ended with ${StatusCode}`);
+      const variables = Object.entries(env).map(([name, value]) => `ENV ${name}=${JSON.stringify(value)}`);
+      const made = (await container.commit({ changes: ["CMD []", ...variables] })) as { readonly Id: string };
+      return { reference: made.Id, hidden: files };
+    } finally {
+      await container.remove({ force: true, v: true });
+    }
+  } catch (cause) {
+    throw new EnvironmentError("install", `image ${reference} (${where}): ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+}
+
+type Container = Awaited<ReturnType<DockerClient["docker"]["createContainer"]>>;
+
+/** The file, or every file below the folder, under their absolute paths; none where nothing is there. */
+async function filesAt(container: Container, reference: string, path: string): Promise<FileChange[]> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of await container.getArchive({ path }))
+      chunks.push(Buffer.from(chunk as Uint8Array));
+  } catch (error) {
+    if ((error as { readonly statusCode?: number }).statusCode === 404) return [];
+    throw error;
+  }
+  const parent = path.slice(0, path.lastIndexOf("/"));
+  return [...readArchive(`${reference}:${path}`, Buffer.concat(chunks))].map(
+    ([name, content]): FileChange => ({ kind: "write", path: `${parent}/${name}`, ...encode(content) }),
+  );
+}
+
+/** An entry that stands in no catalogue: the verifier judges, so it has neither sources nor tests of its own. */
+function entryOf({ origin, environment, verifier }: ImportedTask, image: SandboxImage): PinnedEntry {
+  const id = image.reference.replace(/^sha256:/, "");
+  const [command] = verifier.commands;
+  const { argv, format, reportFile } = command!;
+  return {
+    name: nameOf(`${origin.format}-${origin.id}`),
+    source: `docker:${image.reference}`,
+    role: "train",
+    sources: [],
+    tests: [],
+    omit: [],
+    framework: "command",
+    test: { argv, format, reportFile },
+    image,
+    limits: { ...LIMITS, ...environment.limits },
+    packageName: origin.id,
+    version: id.slice(0, 12),
+    integrity: `sha256:${id}`,
+    pins: { kind: "docker", image },
+  };
+}
+
+/** Images of whole repositories need more than the packages of the catalogue; a source's own limits win. */
+const LIMITS = { memoryMb: 4096, processes: 256, diskMb: 4096 };
+
+const nameOf = (id: string): string =>
+  id
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 80);

@@ -1,0 +1,76 @@
+/** Solutions that are scripts: run in a box of the task's environment, what they change is the solution. */
+import type { FileChange } from "../../core/task.ts";
+import type { PreparedEnvironment } from "../environments/index.ts";
+import { type Sandbox, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
+import type { ResolveContext } from "./resolve.ts";
+import { ImportError } from "./types.ts";
+
+/** Of each of stdout and stderr, for the message of a failure. */
+const OUTPUT_BYTES = 64 * 1024;
+const LAST_CHARACTERS = 300;
+const SHORT = { timeoutSeconds: 30, outputBytes: OUTPUT_BYTES };
+/** The reaper may remove a box so long after the script's own limit. */
+const GRACE_MS = 600_000;
+
+/** Sizes where the environment's entry names none. */
+const LIMITS = { memoryMb: 4096, processes: 256, diskMb: 4096 };
+
+/** Throws ImportError `apply` for a script that fails, SandboxError where the box is lost. */
+export function scriptRunner(
+  runtime: SandboxRuntime,
+  environment: PreparedEnvironment,
+  signal?: AbortSignal,
+): NonNullable<ResolveContext["runScript"]> {
+  return async (edit, base) => {
+    const { root, image, mounts, env, key, entry } = environment;
+    const limits = { ...LIMITS, ...entry.limits } as typeof LIMITS;
+    const sandbox = await runtime.create(
+      { root, ...(image && { image }), overlay: base, mounts, limits, env: { ...env, ...edit.env } },
+      {
+        experiment: "import",
+        slot: `import/${key}`,
+        attempt: 1,
+        fence: crypto.randomUUID(),
+        deadline: Date.now() + edit.timeoutSeconds * 1000 + GRACE_MS,
+      },
+    );
+    try {
+      for (const file of edit.files) await place(sandbox, file);
+      const result = await sandbox.exec(edit.argv, {
+        timeoutSeconds: edit.timeoutSeconds,
+        outputBytes: OUTPUT_BYTES,
+        ...(signal && { signal }),
+      });
+      if (result.exitCode !== 0) {
+        const output = Buffer.concat([result.stdout, result.stderr]).toString("utf8").trimEnd();
+        const why = result.timedOut ? `it ran for ${edit.timeoutSeconds} s` : `exit code ${result.exitCode}`;
+        const at = { file: entry.name, field: edit.field };
+        throw new ImportError(
+          "apply",
+          at,
+          "a script that ends with 0",
+          `${why}: ${output.slice(-LAST_CHARACTERS)}`,
+        );
+      }
+      return await sandbox.changes();
+    } finally {
+      await sandbox.destroy();
+    }
+  };
+}
+
+async function place(sandbox: Sandbox, file: FileChange): Promise<void> {
+  if (file.kind === "delete") return;
+  if (file.kind === "symlink") {
+    await mustRun(sandbox, ["mkdir", "-p", "--", file.path.slice(0, file.path.lastIndexOf("/")) || "/"]);
+    return mustRun(sandbox, ["ln", "-sfn", "--", file.target, file.path]);
+  }
+  await sandbox.write(file.path, Buffer.from(file.content, file.encoding));
+  if (file.executable === true) await mustRun(sandbox, ["chmod", "755", "--", file.path]);
+}
+
+async function mustRun(sandbox: Sandbox, argv: readonly string[]): Promise<void> {
+  const { exitCode, stderr } = await sandbox.exec(argv, SHORT);
+  if (exitCode !== 0)
+    throw new SandboxError("boot", `${argv.join(" ")}: ${Buffer.from(stderr).toString("utf8").trim()}`);
+}
