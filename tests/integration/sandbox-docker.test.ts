@@ -1,0 +1,314 @@
+/** The Docker runtime on a real daemon, seen through a connection that the tests can cut: what the contract does not say. */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, connect as dial, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connect, connectionFrom } from "../../services/sandbox/docker/client.ts";
+import { baseImage, labelsOf } from "../../services/sandbox/docker/container.ts";
+import { Daemon } from "../../services/sandbox/docker/daemon.ts";
+import {
+  createDockerRuntime,
+  ensureBaseImage,
+  hashManifest,
+  type Sandbox,
+  type SandboxRuntime,
+  type SandboxSpec,
+  scanTree,
+} from "../../services/sandbox/index.ts";
+
+const connection = connectionFrom();
+const { docker } = connect(connection);
+const reason = await docker.ping().then(
+  () => null,
+  (error: Error) => error.message,
+);
+const runs = reason === null || process.env.CI === "true";
+
+/** A socket in front of the daemon's. */
+class Line {
+  readonly path: string;
+  /** Ends the connection once the daemon has answered a request for this path; its answer never arrives. */
+  swallow: string | undefined;
+  private readonly sockets = new Set<Socket>();
+  private server: Server | undefined;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  async open(): Promise<void> {
+    this.server = createServer((near) => {
+      const far =
+        "socketPath" in connection ? dial(connection.socketPath) : dial(connection.port, connection.host);
+      for (const socket of [near, far]) {
+        this.sockets.add(socket);
+        socket.on("error", () => {}).on("close", () => this.sockets.delete(socket));
+      }
+      let asked = "";
+      near.on("data", (chunk) => {
+        if (asked.length < 1000) asked += chunk.toString("latin1");
+        far.write(chunk);
+      });
+      far.on("data", (chunk) => {
+        if (this.swallow === undefined || !asked.includes(this.swallow)) return void near.write(chunk);
+        this.swallow = undefined;
+        near.destroy();
+      });
+      near.on("close", () => far.destroy());
+      far.on("close", () => near.destroy());
+    });
+    await new Promise<void>((resolve) => this.server!.listen(this.path, resolve));
+  }
+
+  cut(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  close(): void {
+    this.cut();
+    this.server?.close();
+  }
+}
+
+describe.skipIf(!runs)("the docker runtime", () => {
+  const LIMITS = { timeoutSeconds: 30, outputBytes: 100_000 };
+  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("utf8");
+  let folder: string;
+  let line: Line;
+  let runtime: SandboxRuntime;
+  let spec: SandboxSpec;
+  let base: string;
+  const identity = {
+    experiment: "docker",
+    slot: "s",
+    attempt: 1,
+    fence: "f",
+    deadline: Date.now() + 600_000,
+  };
+  const bash = (sandbox: Sandbox, script: string) => sandbox.exec(["bash", "-c", script], LIMITS);
+  const containers = async () =>
+    (await docker.listContainers({ all: true, filters: { label: ["tadpole.experiment=docker"] } })).length;
+
+  beforeAll(async () => {
+    base = await ensureBaseImage();
+  });
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "docker-runtime-"));
+    mkdirSync(join(folder, "source", "lib"), { recursive: true });
+    writeFileSync(join(folder, "source", "a"), "one\n");
+    writeFileSync(join(folder, "source", "lib", "b"), "two\n");
+    line = new Line(join(folder, "d.sock"));
+    await line.open();
+    runtime = createDockerRuntime({
+      root: join(folder, "boxes"),
+      nodePath: process.execPath,
+      connection: { socketPath: line.path },
+    });
+    spec = {
+      root: join(folder, "source"),
+      overlay: [],
+      mounts: [],
+      limits: { memoryMb: 128, processes: 16, diskMb: 64 },
+      env: {},
+    };
+  });
+  afterEach(async () => {
+    line.close();
+    const left = await docker.listContainers({
+      all: true,
+      filters: { label: ["tadpole.experiment=docker"] },
+    });
+    for (const { Id } of left) await docker.getContainer(Id).remove({ force: true, v: true });
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("opens a cut connection again: the command in flight counts as killed, the sandbox goes on", async () => {
+    const sandbox = await runtime.create(spec, identity);
+    const running = bash(sandbox, "echo begun; echo kept > kept; sleep 60");
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    line.cut();
+    expect(await running).toMatchObject({ exitCode: null, signal: "SIGKILL", timedOut: false });
+    expect(text((await bash(sandbox, "cat kept; ps -e -o comm=")).stdout)).toBe("kept\n.sh\nps\n");
+    line.cut();
+    expect(text(await sandbox.read("kept"))).toBe("kept\n");
+    await sandbox.destroy();
+  });
+
+  it("names a daemon that is gone, a container that was killed, and one that was removed", async () => {
+    const [killed, removed, orphan] = await Promise.all(
+      ["killed", "removed", "orphan"].map((slot) => runtime.create(spec, { ...identity, slot })),
+    );
+    const idOf = async (slot: string) =>
+      (await docker.listContainers({ all: true, filters: { label: [`tadpole.slot=${slot}`] } }))[0]!.Id;
+    const running = bash(killed!, "sleep 60");
+    await docker.getContainer(await idOf("killed")).kill();
+    await expect(running).rejects.toMatchObject({
+      kind: "lost",
+      message: expect.stringContaining("exit code 137"),
+    });
+    await docker.getContainer(await idOf("removed")).remove({ force: true });
+    await expect(bash(removed!, "true")).rejects.toMatchObject({
+      kind: "lost",
+      message: expect.stringContaining("was removed"),
+    });
+    line.close();
+    await expect(bash(orphan!, "true")).rejects.toMatchObject({
+      kind: "lost",
+      message: expect.stringContaining(`no Docker daemon answers at ${line.path}`),
+    });
+    expect(await runtime.unavailable()).toMatch(/no Docker daemon answers at .*start it/);
+    await expect(runtime.create(spec, { ...identity, slot: "new" })).rejects.toMatchObject({
+      kind: "unavailable",
+    });
+  });
+
+  it("makes no twin when the daemon's reply is lost", async () => {
+    await runtime.unavailable();
+    line.swallow = "POST /containers/create";
+    const sandbox = await runtime.create(spec, identity);
+    expect(line.swallow).toBeUndefined();
+    expect(await containers()).toBe(1);
+    expect((await bash(sandbox, "cat a")).exitCode).toBe(0);
+    await sandbox.destroy();
+    expect(await containers()).toBe(0);
+  });
+
+  it("takes over a container that was created and never started, and none of another data folder", async () => {
+    const daemon = new Daemon(connect(connection));
+    const parts = {
+      name: `tadpole-test-${process.pid}`,
+      labels: labelsOf(identity, "one"),
+      spec,
+      image: baseImage(base),
+      nodePath: process.execPath,
+      repeatablePath: join(folder, "source", "a"),
+      cpus: 1,
+    };
+    const first = await daemon.create(parts);
+    expect(await daemon.create(parts)).toBe(first);
+    const others = { ...parts, labels: labelsOf(identity, "two") };
+    await expect(daemon.create(others)).rejects.toMatchObject({ kind: "boot" });
+    const anew = { ...parts, labels: labelsOf({ ...identity, attempt: 2 }, "one") };
+    expect(await daemon.create(anew)).not.toBe(first);
+  });
+
+  it("says that a daemon which does not see this machine's files is of no use", async () => {
+    const mounts = [{ source: join(folder, "elsewhere"), target: "/mnt/x" }];
+    await expect(runtime.create({ ...spec, mounts }, identity)).rejects.toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("run the sandbox worker on the daemon's machine"),
+    });
+    expect(await containers()).toBe(0);
+    expect(readdirSync(join(folder, "boxes")).filter((name) => !name.startsWith("."))).toEqual([]);
+  });
+
+  it("shows process 1 to nobody: neither its memory nor its descriptors", async () => {
+    const sandbox = await runtime.create(spec, identity);
+    const look =
+      "for f in environ mem maps fd/0 fd/3 root/etc cwd; do ls /proc/1/$f/ >/dev/null 2>&1 && echo $f; head -c 1 /proc/1/$f >/dev/null 2>&1 && echo $f; done; echo x > /proc/1/fd/0";
+    const result = await bash(sandbox, look);
+    expect(text(result.stdout)).toBe("");
+    expect(text(result.stderr)).toContain("Permission denied");
+    await sandbox.destroy();
+  });
+
+  it("survives files that fill the disk and a command that takes all memory beside them", async () => {
+    const sandbox = await runtime.create(spec, identity);
+    const fill = await bash(
+      sandbox,
+      "head -c 100m /dev/zero > big; head -c 100m /dev/zero > /tmp/big; head -c 100m /dev/zero > /dev/shm/big",
+    );
+    expect(fill).toMatchObject({ diskFull: true });
+    const hold = "held = []\nwhile True: held.append(bytearray(1 << 20))";
+    expect(await sandbox.exec(["python3", "-c", hold], LIMITS)).toMatchObject({
+      outOfMemory: true,
+      signal: "SIGKILL",
+    });
+    expect(text((await bash(sandbox, "rm big /tmp/big; echo alive")).stdout)).toBe("alive\n");
+    await sandbox.destroy();
+  });
+
+  it("lists and reaps containers whose records are gone", async () => {
+    await runtime.create(spec, identity);
+    await runtime.create(spec, { ...identity, slot: "other" });
+    const boxes = join(folder, "boxes");
+    const [lost] = readdirSync(boxes).filter((name) => !name.startsWith("."));
+    rmSync(join(boxes, lost!), { recursive: true });
+    const states = (await runtime.list(Date.now())).map(({ state }) => state);
+    expect(states.sort()).toEqual(["live", "orphaned"]);
+    expect(await runtime.reap({ now: Date.now(), experiment: "another" })).toBe(0);
+    expect(await runtime.reap({ now: Date.now() })).toBe(1);
+    expect(await containers()).toBe(1);
+  });
+
+  describe("with an image that holds the tree", () => {
+    const reference = `tadpole-test-image-${process.pid}:1`;
+    let image: string;
+
+    beforeAll(async () => {
+      const script =
+        "mkdir -p /testbed/lib /testbed/gone && cd /testbed && printf 'one\\n' > a && printf 'two\\n' > lib/b && printf 'x' > gone/x && printf 'more' > extra && chown -R 1000:1000 /testbed";
+      const container = await docker.createContainer({ Image: base, Cmd: ["sh", "-c", script] });
+      await container.start();
+      await container.wait();
+      const [repo, tag] = reference.split(":");
+      await container.commit({ repo, tag });
+      await container.remove();
+      image = (await docker.getImage(reference).inspect()).Id;
+    });
+    afterAll(async () => {
+      await docker.getImage(reference).remove({ force: true });
+    });
+    beforeEach(() => {
+      mkdirSync(join(folder, "source", "gone"));
+      writeFileSync(join(folder, "source", "gone", "x"), "x");
+      spec = { ...spec, image: { reference: image, workdir: "/testbed" } };
+    });
+
+    it("works in it as the tree's owner, with the overlay applied", async () => {
+      const overlay = [
+        { kind: "write", path: "lib/b", content: "changed\n", encoding: "utf8", executable: true },
+        { kind: "delete", path: "gone/x" },
+        { kind: "symlink", path: "deep/link", target: "../a" },
+      ] as const;
+      const sandbox = await runtime.create({ ...spec, overlay }, identity);
+      expect(sandbox.workdir).toBe("/testbed");
+      const { stdout } = await bash(sandbox, "pwd; id -u; cat lib/b deep/link; test -x lib/b; ls");
+      expect(text(stdout)).toBe("/testbed\n1000\nchanged\none\na\ndeep\nextra\nlib\n");
+      expect(await sandbox.changes()).toEqual([]);
+      await sandbox.write("new", Buffer.from("new"));
+      await bash(sandbox, "rm extra");
+      expect((await sandbox.changes()).map(({ kind, path }) => `${kind} ${path}`)).toEqual([
+        "delete extra",
+        "write new",
+      ]);
+      await sandbox.destroy();
+    });
+
+    it("hashes as the same tree on the host, and refuses a copy that is not the image's", async () => {
+      writeFileSync(join(folder, "source", "extra"), "more");
+      const sandbox = await runtime.create(spec, identity);
+      expect(await sandbox.treeHash()).toBe(hashManifest(await scanTree(spec.root)));
+      await sandbox.destroy();
+      writeFileSync(join(folder, "source", "a"), "another\n");
+      await expect(runtime.create(spec, identity)).rejects.toMatchObject({
+        kind: "boot",
+        message: expect.stringContaining('"a" differs'),
+      });
+    });
+
+    it("that is missing, or has no such folder, is one clear error", async () => {
+      const missing = { reference: "tadpole-none:1", workdir: "/testbed" };
+      await expect(runtime.create({ ...spec, image: missing }, identity)).rejects.toMatchObject({
+        kind: "unavailable",
+        message: expect.stringMatching(/No such image: tadpole-none:1.*docker pull/),
+      });
+      const nowhere = { reference: image, workdir: "/nowhere" };
+      await expect(runtime.create({ ...spec, image: nowhere }, identity)).rejects.toMatchObject({
+        kind: "boot",
+        message: expect.stringContaining("no working tree at /nowhere"),
+      });
+    });
+  });
+});
