@@ -37,6 +37,12 @@ class GoReport {
     return made;
   }
 
+  begin(name: string, test: string): void {
+    const { running } = this.package(name);
+    if (running.has(test)) this.complete = false;
+    running.add(test);
+  }
+
   result(name: string, test: string, status: TestStatus): void {
     const owner = this.package(name);
     if (!owner.running.delete(test)) this.complete = false;
@@ -96,7 +102,7 @@ function readJson(lines: readonly string[], report: GoReport): void {
     if (name === "") continue;
     const status = STATUSES[action];
     if (test !== "") {
-      if (action === "run") report.package(name).running.add(test);
+      if (action === "run") report.begin(name, test);
       else if (status !== undefined) report.result(name, test, status);
       continue;
     }

@@ -98,7 +98,8 @@ const withoutTime = (title: string): string => /^(.*) \(\d+ms\)$/.exec(title)?.[
 
 function agrees(lines: readonly string[], end: number, counts: Readonly<Record<string, number>>): boolean {
   const said: Record<string, number> = { passing: 0, pending: 0, failing: 0 };
-  for (const line of lines.slice(end, end + 3)) {
+  for (const line of lines.slice(end)) {
+    if (line.startsWith("  1) ")) break;
     const [, number, word] = /^ {2}(\d+) (passing|pending|failing)\b/.exec(line) ?? [];
     if (word !== undefined) said[word] = Number(number);
   }

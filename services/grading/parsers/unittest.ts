@@ -69,6 +69,8 @@ class UnittestReader {
 /** `name (module.Class.name)`, then a subtest's description or nothing, then ` ... `. */
 const HEADER = /^( {2})?((?:\S+ \(\S+\))|(?:Doctest: \S+))(.*)$/;
 const DOTS = " ...";
+/** Each takes a look at the whole rest of its line: more in one line are not read. */
+const MAX_HEADERS = 100;
 /** Not counted by `Ran <n> tests`. */
 const FIXTURE = /^(?:setUp|tearDown)(?:Class|Module) \(/;
 
@@ -89,38 +91,39 @@ class Run {
   }
 
   readProgress(line: string): void {
-    const [, indent, name, rest = ""] = HEADER.exec(line) ?? [];
-    if (name === undefined) this.readRest(line);
-    else if (indent !== undefined) this.readSubtest(name, rest);
-    else if (rest === "" || rest.startsWith(DOTS)) {
-      this.pending = name;
-      this.unresolved.add(name);
-      if (rest !== "") this.readStatus(rest.slice(DOTS.length + 1));
-    } else this.readRest(line);
+    let text = line;
+    for (let headers = 0; headers < MAX_HEADERS; headers++) {
+      const [, indent, name, rest = ""] = HEADER.exec(text) ?? [];
+      const isTest = name !== undefined && indent === undefined && (rest === "" || rest.startsWith(DOTS));
+      if (name !== undefined && indent !== undefined) this.readSubtest(name, rest);
+      else if (!isTest) this.readRest(text);
+      else {
+        this.pending = name;
+        this.unresolved.add(name);
+        text = rest.slice(DOTS.length + 1);
+        // Before Python 3.11 a test with failed subtests ends without a line end.
+        if (!this.readStatus(text) && text !== "") continue;
+      }
+      return;
+    }
   }
 
   /** The end of a pending test's line: its docstring and status, its status after other output, or neither. */
   private readRest(line: string): void {
-    if (this.pending === undefined) return;
-    if (statusIn(line) !== undefined) this.readStatus(line);
-    for (let at = line.indexOf(`${DOTS} `); at >= 0 && this.pending !== undefined; ) {
-      const status = line.slice(at + DOTS.length + 1);
-      if (statusIn(status) !== undefined) this.readStatus(status);
+    if (this.pending === undefined || this.readStatus(line)) return;
+    let at = line.indexOf(`${DOTS} `);
+    while (at >= 0 && !this.readStatus(line.slice(at + DOTS.length + 1)))
       at = line.indexOf(`${DOTS} `, at + 1);
-    }
   }
 
-  private readStatus(text: string): void {
+  private readStatus(text: string): boolean {
     const status = statusIn(text);
-    if (status === undefined) {
-      // Before Python 3.11 a test with failed subtests ends without a line end.
-      if (HEADER.test(text)) this.readProgress(text);
-      return;
-    }
-    const name = this.pending!;
+    const name = this.pending;
+    if (status === undefined || name === undefined) return false;
     this.pending = undefined;
     this.unresolved.delete(name);
     this.entries.push({ name, status, counted: !FIXTURE.test(name) });
+    return true;
   }
 
   private readSubtest(name: string, rest: string): void {
