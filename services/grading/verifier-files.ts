@@ -41,9 +41,21 @@ export async function placeOutside(sandbox: Sandbox, files: readonly FileChange[
       await mustRun(sandbox, ["mkdir", "-p", "--", file.path.slice(0, file.path.lastIndexOf("/")) || "/"]);
       await mustRun(sandbox, ["ln", "-sfn", "--", file.target, file.path]);
     } else {
-      await sandbox.write(file.path, Buffer.from(file.content, file.encoding));
+      await mustWrite(sandbox, file.path, Buffer.from(file.content, file.encoding));
       if (file.executable === true) await mustRun(sandbox, ["chmod", "755", "--", file.path]);
     }
+  }
+}
+
+async function mustWrite(sandbox: Sandbox, path: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await sandbox.write(path, bytes);
+  } catch (error) {
+    if (error instanceof SandboxError && error.kind !== "path") throw error;
+    const reason = (error as Error).message;
+    throw new SandboxError("boot", `the verifier's file ${path} cannot be put there: ${reason}`, {
+      cause: error,
+    });
   }
 }
 

@@ -199,6 +199,21 @@ describe.each(["process", "docker"] as const)("a verifier in the %s runtime", (n
   }, 60_000);
 });
 
+describe("a verifier's file that has no place in the box", () => {
+  it("is an infrastructure failure that names it", async () => {
+    const grading = createGrading({ runtime: create.process() });
+    const verifier = verifierOf([unittestCommand], [write("/checks/test.sh", "")]);
+    const task = calculatorTask(verifier, [NEW], OLD);
+    const environment = calculator(join(data, "root"), null);
+    const verdict = await grading.grade({ environment, task, change: task.gold, mode: "cold", reuse: false });
+    expect(verdict).toMatchObject({
+      outcome: "infrastructure",
+      offending: [expect.stringContaining("/checks/test.sh cannot be put there: EROFS")],
+    });
+    await grading.close();
+  });
+});
+
 describe("re-use of verdicts", () => {
   it("is off where the environment has a test that changed from run to run", async () => {
     const grading = createGrading({ runtime: create.process() });
