@@ -66,18 +66,25 @@ async function goHost(signal?: AbortSignal): Promise<{ readonly version: string;
 
 /** The module from the proxy, without what the entry leaves out. Throws when it is not what the pin says. */
 async function fetchModule(entry: PinnedEntry, options: GatherOptions): Promise<Tree> {
-  const module = `${entry.packageName}@v${entry.version}`;
+  const { sum, tree } = await downloadModule(`${entry.packageName}@v${entry.version}`, options);
+  if (sum !== entry.integrity)
+    throw new EnvironmentError("install", `${entry.source}: expected ${entry.integrity}, found ${sum}`);
+  return new Map([...tree].filter(([path]) => isKept(entry, path)));
+}
+
+/** A module's files from the proxy and, computed from them, their hash as in go.sum. `module` is `<path>@v<version>`. */
+export async function downloadModule(
+  module: string,
+  options: Pick<GatherOptions, "dataFolder" | "signal">,
+): Promise<{ readonly sum: string; readonly tree: Tree }> {
   const text = await runTool("go", ["mod", "download", "-json", module], {
     cwd: tmpdir(),
     env: { ...BUILD_ENV, ...moduleCache(options.dataFolder) },
     signal: options.signal,
   });
   const { Dir } = JSON.parse(text) as { readonly Dir: string };
-  const files = await readTree(Dir);
-  const found = moduleHash(module, files);
-  if (found !== entry.integrity)
-    throw new EnvironmentError("install", `${entry.source}: expected ${entry.integrity}, found ${found}`);
-  return new Map([...files].filter(([path]) => isKept(entry, path)));
+  const tree = await readTree(Dir);
+  return { sum: moduleHash(module, tree), tree };
 }
 
 /** Downloads are kept in the data folder, writable so that they can be removed with it. */

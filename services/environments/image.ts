@@ -117,12 +117,17 @@ export async function pinImage(reference: string, workdir: string | undefined): 
   return { reference: id, workdir: folder };
 }
 
+/** The working tree of a pinned image, its history of one commit included. */
+export function readImage(image: SandboxImage): Promise<Tree> {
+  return withContainer(image.reference, ["true"], (container) => readWorkdir(container, image));
+}
+
 export async function gatherImage(
   entry: PinnedEntry,
   image: SandboxImage,
   _options: GatherOptions,
 ): Promise<Gathered> {
-  const tree = await withContainer(image.reference, ["true"], (container) => readWorkdir(container, image));
+  const tree = await readImage(image);
   assertPaths(entry, new Map([...tree].filter(([path]) => !isHistory(path))));
   const sorted = new Map([...tree].sort(([a], [b]) => (a < b ? -1 : 1)));
   return { tree: sorted, modules: new Map(), tools: { preparation: PREPARATION }, env: {} };

@@ -1,5 +1,7 @@
 /** Real packages as environments: the catalogue, their preparation, their proof. */
 
+export { type AddOptions, addEnvironment } from "./add.ts";
+export { addedNames, loadEntries, removeEnvironment } from "./added.ts";
 export { readArchive } from "./archive.ts";
 export { proveBaseline, type RunTests } from "./baseline.ts";
 export { CATALOGUE_FOLDER, type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./catalogue.ts";
@@ -11,5 +13,5 @@ export { modulesMount } from "./mount.ts";
 export { loadEnvironment, prepareEnvironment } from "./prepare.ts";
 export { pretrainingSources } from "./pretraining.ts";
 export { environmentFiles } from "./tree.ts";
-export type { CatalogueEntry, PreparedEnvironment } from "./types.ts";
-export { compareRecords, verifyEnvironment } from "./verify.ts";
+export type { CatalogueEntry, Framework, PreparedEnvironment } from "./types.ts";
+export { compareRecords, type Verification, verifyEnvironment } from "./verify.ts";

@@ -1,8 +1,9 @@
 /** Makes a prepared environment of a catalogue entry: tree, modules, baseline; once per data folder. */
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { loadEntries } from "./added.ts";
 import { type Baseline, measureBaseline, type RunTests } from "./baseline.ts";
-import { type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./catalogue.ts";
+import { type Catalogue, findEntry, type PinnedEntry } from "./catalogue.ts";
 import { findSourceCopies } from "./copies.ts";
 import { EnvironmentError } from "./errors.ts";
 import { environmentsFolder, moveIntoPlace, temporaryPath } from "./folders.ts";
@@ -28,7 +29,7 @@ export interface PrepareOptions {
   readonly runTests: RunTests;
   /** Baseline runs that must agree; default `BASELINE_RUNS`. A record of fewer runs is made anew. 0 = its own tests judge nothing. */
   readonly repeats?: number;
-  /** Default: the bundled one. */
+  /** Default: the bundled one and what the data folder has beside it. */
   readonly catalogue?: Catalogue;
   /** Seconds after which a baseline run is stopped; default 300. */
   readonly wallSeconds?: number;
@@ -151,7 +152,7 @@ async function build(materials: Materials, options: PrepareOptions, repeats: num
 export async function prepareEnvironment(options: PrepareOptions): Promise<PreparedEnvironment> {
   const { dataFolder, signal } = options;
   const repeats = options.repeats ?? BASELINE_RUNS;
-  const catalogue = options.catalogue ?? (await loadCatalogue());
+  const catalogue = options.catalogue ?? (await loadEntries(dataFolder));
   const entry = findEntry(catalogue, options.name);
   const materials = toMaterials(entry, await gather(entry, options));
   signal?.throwIfAborted();

@@ -23,7 +23,8 @@ export async function gatherPython(
   wheels: string | null,
   options: GatherOptions,
 ): Promise<Gathered> {
-  const whole = withoutTopFolder(entry, await fetchSdist(entry, options));
+  const sha256 = entry.integrity.replace(/^sha256:/, "");
+  const whole = await downloadSdist({ ...entry, sha256 }, options);
   const tree = new Map([...whole].filter(([path]) => isKept(entry, path)));
   assertPaths(entry, tree);
   return { tree, ...(await pythonParts(entry, wheels, tree, options)) };
@@ -47,49 +48,82 @@ export async function pythonParts(
   };
 }
 
-/** The sdist pinned by its sha256, from PyPI or whatever index pip is told of. */
-async function fetchSdist(entry: PinnedEntry, options: GatherOptions): Promise<Tree> {
-  const sha256 = entry.integrity.replace(/^sha256:/, "");
-  const project = normalName(entry.packageName);
+export interface Sdist {
+  readonly source: string;
+  readonly packageName: string;
+  readonly sha256: string;
+}
+
+/** The tree of a sdist pinned by its sha256, from PyPI or whatever index pip is told of. */
+export async function downloadSdist(
+  { source, packageName, sha256 }: Sdist,
+  options: Pick<GatherOptions, "dataFolder" | "signal">,
+): Promise<Tree> {
   const bytes = await download({
     dataFolder: options.dataFolder,
     sha256,
-    what: `${entry.source} (sha256 ${sha256})`,
-    find: () => findOnIndex(project, sha256, options.signal),
+    what: `${source} (sha256 ${sha256})`,
+    find: async () => {
+      const files = await filesOnIndex(packageName, options.signal);
+      return files.find((file) => file.sha256 === sha256)?.url;
+    },
     ...(options.signal && { signal: options.signal }),
   });
-  return readArchive(`${entry.source}`, bytes);
+  return withoutTopFolder(source, readArchive(source, bytes));
 }
 
-/** Address of the file with that hash: PyPI's simple index as JSON (PEP 691). */
-async function findOnIndex(
-  project: string,
-  sha256: string,
-  signal?: AbortSignal,
-): Promise<string | undefined> {
+/** sha256 of a version's sdist. Throws `EnvironmentError("install")` where the index has none. */
+export async function findSdist(packageName: string, version: string, signal?: AbortSignal): Promise<string> {
+  const files = await filesOnIndex(packageName, signal).catch((cause: Error) => {
+    throw new EnvironmentError("install", `pypi:${packageName}==${version}: ${cause.message}`, { cause });
+  });
+  const sdist = files.find(({ filename }) => {
+    const [, name, found] = /^(.+)-([^-]+)\.tar\.gz$/.exec(filename) ?? [];
+    return name !== undefined && normalName(name) === normalName(packageName) && found === version;
+  });
+  if (sdist?.sha256 === undefined)
+    throw new EnvironmentError(
+      "install",
+      `pypi:${packageName}==${version}: the index has no source package (.tar.gz) of that version`,
+    );
+  return sdist.sha256;
+}
+
+interface IndexFile {
+  readonly filename: string;
+  readonly url: string;
+  readonly sha256: string | undefined;
+}
+
+/** PyPI's simple index as JSON (PEP 691). */
+async function filesOnIndex(packageName: string, signal?: AbortSignal): Promise<readonly IndexFile[]> {
   const index = (process.env.PIP_INDEX_URL ?? "https://pypi.org/simple").replace(/\/$/, "");
-  const address = `${index}/${project}/`;
+  const address = `${index}/${normalName(packageName)}/`;
   const response = await fetch(address, {
     headers: { accept: "application/vnd.pypi.simple.v1+json" },
     ...(signal && { signal }),
   });
   if (!response.ok) throw new Error(`${address} answered ${response.status}`);
   const { files } = (await response.json()) as {
-    readonly files: readonly { readonly url: string; readonly hashes: { readonly sha256?: string } }[];
+    readonly files: readonly {
+      readonly filename: string;
+      readonly url: string;
+      readonly hashes: { readonly sha256?: string };
+    }[];
   };
-  const file = files.find(({ hashes }) => hashes.sha256 === sha256);
-  return file && new URL(file.url, address).href;
+  return files.map(({ filename, url, hashes }) => ({
+    filename,
+    url: new URL(url, address).href,
+    sha256: hashes.sha256,
+  }));
 }
 
 /** sdists hold one folder, `<name>-<version>`, and everything in it. */
-function withoutTopFolder(entry: PinnedEntry, sdist: Tree): Tree {
+function withoutTopFolder(source: string, sdist: Tree): Tree {
   const tops = new Set([...sdist.keys()].map((path) => path.split("/", 1)[0]!));
   const [top] = tops;
   if (tops.size !== 1 || top === undefined)
-    throw new EnvironmentError(
-      "install",
-      `${entry.source}: expected one folder in the sdist, found ${tops.size}`,
-    );
+    throw new EnvironmentError("install", `${source}: expected one folder in the sdist, found ${tops.size}`);
   return new Map([...sdist].map(([path, content]) => [path.slice(top.length + 1), content]));
 }
 

@@ -10,6 +10,8 @@ import { flakeBound } from "./flake.ts";
 import { languageOf } from "./frameworks.ts";
 import { type PrepareOptions, prepareEnvironment } from "./prepare.ts";
 import { type EnvironmentRecord, readRecord } from "./record.ts";
+import { assertHistory } from "./snapshot.ts";
+import { hasHistory } from "./sources.ts";
 import { readTree } from "./tree.ts";
 import type { PreparedEnvironment } from "./types.ts";
 
@@ -18,6 +20,8 @@ export interface Verification {
   /** What differs between the data folder's environment and the fresh one, in words; empty when nothing does. */
   readonly differences: readonly string[];
   readonly tests: number;
+  /** Tests that fail untouched. */
+  readonly failing: number;
   readonly unstable: readonly string[];
   /** Baseline runs of both preparations together. */
   readonly runs: number;
@@ -73,6 +77,7 @@ export async function verifyEnvironment(
 ): Promise<Verification> {
   const kept = await prepareEnvironment(options);
   await assertNoCopyInReach(kept, options.runtime);
+  assertHistory(kept.key, await readTree(kept.root), hasHistory(kept.entry) ? "one" : "none");
   const scratch = options.scratchFolder ?? (await mkdtemp(join(tmpdir(), "tadpole-verify-")));
   try {
     const fresh = await prepareEnvironment({ ...options, dataFolder: scratch });
@@ -83,6 +88,7 @@ export async function verifyEnvironment(
       key: kept.key,
       differences: compareRecords(before, now),
       tests: Object.keys(kept.baseline).length,
+      failing: Object.values(kept.baseline).filter((status) => status === "failed").length,
       unstable: kept.unstable,
       runs,
       flakeBound: flakeBound(runs),

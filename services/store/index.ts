@@ -11,6 +11,7 @@ export { differingPaths, hashJson } from "./canonical.ts";
 export { connectDatabase, type Db, describeUrl, openDatabase } from "./database.ts";
 export { showRollout, showTask } from "./details.ts";
 export { type DiskWatermark, requireDisk } from "./disk.ts";
+export { experimentsUsing } from "./environment-use.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
 export { type EvaluationPlan, latestRate, planEvaluation } from "./evaluation-plan.ts";
 export { recordEvent } from "./events.ts";

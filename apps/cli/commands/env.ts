@@ -1,125 +1,268 @@
-/** `env list | verify`: the catalogue of real packages, and its proof. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type { Command } from "commander";
-import type { RunTests } from "../../../services/environments/index.ts";
-import { wantsJson } from "../command.ts";
+/** `env add | list | show | verify | remove`: the environments tasks are made in, and their proof. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { REPORT_FORMATS, type ReportFormat } from "../../../core/task.ts";
+import type { Framework, PreparedEnvironment } from "../../../services/environments/index.ts";
+import { examples, wantsJson } from "../command.ts";
+import { flakesOf, type VerifyParts, verifyAll } from "../env-verify.ts";
 import { UsageError } from "../errors.ts";
 import { formatTable, ProgressLine, writeJson, writeLine } from "../output.ts";
+
+type RuntimeName = "process" | "docker";
+
+interface AddCommandOptions {
+  readonly name?: string;
+  readonly role: "train" | "unseen" | "pretrain";
+  readonly test?: string;
+  readonly format?: ReportFormat;
+  readonly reportFile?: string;
+  readonly framework?: Framework;
+  readonly sources?: readonly string[];
+  readonly tests?: readonly string[];
+  readonly requirements?: string;
+  readonly workdir?: string;
+  readonly repeats: number;
+  readonly timeout: number;
+  readonly runtime?: RuntimeName;
+}
+
+const runtimeOption = () =>
+  new Option("--runtime <name>", "run the tests in sandboxes of this runtime").choices(["process", "docker"]);
 
 export function register(program: Command): void {
   const env = program
     .command("env")
-    .description("look at the environments tasks are made in, and prove them");
+    .description("look at the environments tasks are made in, add others, and prove them");
+  registerAdd(env);
+  registerList(env);
+  registerShow(env);
+  registerVerify(env);
+  registerRemove(env);
+}
+
+function registerAdd(env: Command): void {
+  const add = env
+    .command("add")
+    .description("pin a package, a commit or an image, find out how it is tested, and run its tests")
+    .argument(
+      "<source>",
+      "npm:<name>@<version>, pypi:<name>==<version>, go:<module>@v<version>, git:<path or URL>@<ref> or docker:<image>",
+    )
+    .option("--name <name>", "the name that experiments use (default: made from the source)")
+    .addOption(
+      new Option("--role <role>", "what it is for")
+        .choices(["train", "unseen", "pretrain"])
+        .default("unseen"),
+    )
+    .option("--test <command>", "Bash that runs the tests, where they cannot be found; needs --format")
+    .addOption(new Option("--format <format>", "what --test reports in").choices(REPORT_FORMATS))
+    .option("--report-file <path>", "where --test leaves its report (default: it prints it)")
+    .option("--framework <name>", "how it is tested, where that cannot be found", frameworkOf)
+    .option("--sources <globs...>", "the files that tasks may change")
+    .option("--tests <globs...>", "the test files")
+    .option("--requirements <file>", "Python: wheels that the tests need, with hashes")
+    .option("--workdir <path>", "docker: the working tree in the image (default: the image's own)")
+    .option("--repeats <k>", "run the tests so often", count, 3)
+    .option("--timeout <seconds>", "stop a run of the tests after so long", count, 300)
+    .addOption(runtimeOption())
+    .action(async (source: string, options: AddCommandOptions, self: Command) => {
+      if ((options.test === undefined) !== (options.format === undefined))
+        throw new UsageError(
+          "--test needs --format, which says what it reports in, and --format needs --test",
+        );
+      const json = wantsJson(self);
+      const view = new ProgressLine();
+      const runtime = options.runtime ?? (source.startsWith("docker:") ? "docker" : "process");
+      const { name, role, framework, sources, tests, requirements, workdir, repeats } = options;
+      const prepared = await withGrading(runtime, async ({ folder, runTests }) => {
+        const { addEnvironment } = await import("../../../services/environments/index.ts");
+        return addEnvironment({
+          source,
+          ...{ name, role, framework, sources, tests, requirements, workdir, repeats },
+          wallSeconds: options.timeout,
+          test:
+            options.test === undefined
+              ? undefined
+              : {
+                  argv: ["bash", "-c", options.test],
+                  format: options.format!,
+                  reportFile: options.reportFile ?? null,
+                },
+          dataFolder: folder,
+          runTests,
+          ...(json ? {} : { log: (line: string) => view.note(`  ${line}`) }),
+        });
+      }).finally(() => view.clear());
+      if (json) return writeJson(prepared);
+      for (const line of await describe(prepared)) writeLine(line);
+    });
+  examples(add, [
+    "env add npm:deep-extend@0.6.0",
+    "env add pypi:inflection==0.5.1 --tests 'test_*.py'",
+    "env add git:../my-library@v1.2.0 --framework mocha",
+    "env add docker:my-image --test 'make test' --format tap --sources 'src/**' --tests 'tests/**'",
+  ]);
+}
+
+function registerList(env: Command): void {
   env
     .command("list")
-    .description("list the catalogue")
+    .description("list the catalogue and what was added to this data folder")
     .action(async (_options: unknown, command: Command) => {
-      const { loadCatalogue } = await import("../../../services/environments/index.ts");
-      const { entries } = await loadCatalogue();
-      if (wantsJson(command)) return writeJson(entries);
+      const { addedNames, loadEntries } = await import("../../../services/environments/index.ts");
+      const { dataFolder } = await import("../../../infra/stack/index.ts");
+      const folder = dataFolder();
+      const { entries } = await loadEntries(folder);
+      const added = await addedNames(folder);
+      const rows = entries.map(({ pins: _pins, ...entry }) => ({
+        ...entry,
+        added: added.includes(entry.name),
+      }));
+      if (wantsJson(command)) return writeJson(rows);
       writeLine(
-        formatTable(entries, [
+        formatTable(rows, [
           { title: "name", value: ({ name }) => name },
           { title: "role", value: ({ role }) => role },
           { title: "source", value: ({ source }) => source },
-          { title: "files", align: "right", value: ({ sources }) => sources.length },
-          { title: "test files", align: "right", value: ({ tests }) => tests.length },
+          { title: "framework", value: ({ framework }) => framework },
+          { title: "sources", align: "right", value: ({ sources }) => sources.length },
+          { title: "tests", align: "right", value: ({ tests }) => tests.length },
+          { title: "added", value: (row) => (row.added ? "yes" : "") },
         ]),
       );
     });
-  env
+}
+
+function registerShow(env: Command): void {
+  const show = env
     .command("show")
     .description(
       "show an environment of this data folder, preparing it if needed: its tree, tests and baseline",
     )
-    .argument("<name>", "name in the catalogue (tadpole env list)")
-    .addHelpText("after", "\nExample:\n  $ tadpole env show minimist")
-    .action(async (name: string, _options: unknown, command: Command) => {
+    .argument("<name>", "its name (tadpole env list)")
+    .addOption(runtimeOption())
+    .action(async (name: string, options: { readonly runtime?: RuntimeName }, command: Command) => {
       const json = wantsJson(command);
-      const prepared = await withGrading(async ({ folder, runTests }) => {
+      const prepared = await withGrading(options.runtime ?? "process", async ({ folder, runTests }) => {
         const { prepareEnvironment } = await import("../../../services/environments/index.ts");
         return prepareEnvironment({ name, dataFolder: folder, runTests });
       });
       if (json) return writeJson(prepared);
-      const { entry, baseline, unstable } = prepared;
-      writeLine(`${prepared.key} · ${entry.source} · ${entry.role}`);
-      writeLine(`tree     ${prepared.root}`);
-      writeLine(`modules  ${prepared.modules}`);
-      writeLine(`sources  ${entry.sources.join(", ")}`);
-      writeLine(`tests    ${entry.tests.join(", ")}`);
-      writeLine(
-        `baseline ${Object.keys(baseline).length} assertions over ${prepared.baselineRuns} runs, ${prepared.cpuSeconds.toFixed(2)} CPU s${unstable.length > 0 ? `; unstable and left out: ${unstable.join(", ")}` : ""}`,
-      );
+      for (const line of await describe(prepared)) writeLine(line);
     });
-  env
+  examples(show, ["env show minimist"]);
+}
+
+function registerVerify(env: Command): void {
+  const verify = env
     .command("verify")
     .description(
-      "prepare environments anew from the registry and compare: tree, modules, every test's status",
+      "prepare environments anew from the registry and compare: tree, modules, every test's status; search their sandboxes for copies of the sources",
     )
-    .argument("[names...]", "environments to verify (default: all of the catalogue)")
-    .addHelpText("after", "\nExample:\n  $ tadpole env verify minimist")
-    .action(async (names: readonly string[], _options: unknown, command: Command) => {
-      process.exitCode = await verify(names, wantsJson(command));
+    .argument("[names...]", "environments to verify (default: all)")
+    .option("--repeats <k>", "run the tests so often in each preparation", count, 3)
+    .addOption(runtimeOption())
+    .action(
+      async (
+        names: readonly string[],
+        options: { readonly repeats: number; readonly runtime?: RuntimeName },
+        command: Command,
+      ) => {
+        const { loadEntries } = await import("../../../services/environments/index.ts");
+        const { dataFolder } = await import("../../../infra/stack/index.ts");
+        const catalogue = await loadEntries(dataFolder());
+        const known = catalogue.entries.map((entry) => entry.name);
+        const unknown = names.find((name) => !known.includes(name));
+        if (unknown !== undefined)
+          throw new UsageError(`no environment "${unknown}" (tadpole env list): ${known.join(", ")}`);
+        process.exitCode = await withGrading(options.runtime ?? "process", (parts) =>
+          verifyAll(parts, {
+            names: names.length > 0 ? names : known,
+            catalogue,
+            repeats: options.repeats,
+            json: wantsJson(command),
+          }),
+        );
+      },
+    );
+  examples(verify, ["env verify minimist", "env verify"]);
+}
+
+function registerRemove(env: Command): void {
+  const remove = env
+    .command("remove")
+    .description("remove an environment that was added; refused while an experiment of the record uses it")
+    .argument("<name>", "its name (tadpole env list)")
+    .option("--force", "even so, and without looking into the record", false)
+    .action(async (name: string, { force }: { readonly force: boolean }, command: Command) => {
+      const { removeEnvironment } = await import("../../../services/environments/index.ts");
+      const { dataFolder } = await import("../../../infra/stack/index.ts");
+      await removeEnvironment({ dataFolder: dataFolder(), name, force, usedBy: () => usersOf(name) });
+      if (wantsJson(command)) writeJson({ removed: name });
+      else writeLine(`removed ${name}`);
     });
+  examples(remove, ["env remove my-library"]);
+}
+
+/** Experiments of the record; throws where no stack runs, because then nobody knows. */
+async function usersOf(name: string): Promise<readonly string[]> {
+  const { withRecord } = await import("../../control/index.ts");
+  const { experimentsUsing } = await import("../../../services/store/index.ts");
+  return withRecord(({ db }) => experimentsUsing(db, name));
+}
+
+const NAMES: Record<Framework, true> = {
+  tape: true,
+  "node-test": true,
+  mocha: true,
+  jest: true,
+  vitest: true,
+  pytest: true,
+  unittest: true,
+  "go-test": true,
+  command: true,
+};
+
+function frameworkOf(text: string): Framework {
+  if (Object.hasOwn(NAMES, text) && text !== "command") return text as Framework;
+  const names = Object.keys(NAMES).filter((name) => name !== "command");
+  throw new InvalidArgumentError(`expected one of ${names.join(", ")}`);
+}
+
+function count(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1)
+    throw new InvalidArgumentError("expected a whole number from 1 on");
+  return value;
+}
+
+async function describe(prepared: PreparedEnvironment): Promise<string[]> {
+  const { flakeBound } = await import("../../../services/environments/index.ts");
+  const { entry, baseline, unstable, baselineRuns: runs, commands, image } = prepared;
+  const failing = Object.values(baseline).filter((status) => status === "failed").length;
+  const counted = `${Object.keys(baseline).length} tests over ${runs} runs, ${prepared.cpuSeconds.toFixed(2)} CPU s`;
+  return [
+    `${prepared.key} · ${entry.source} · ${entry.role}`,
+    `tree     ${prepared.root}`,
+    image === null ? `modules  ${prepared.modules}` : `image    ${image.reference} at ${image.workdir}`,
+    `sources  ${entry.sources.join(", ")}`,
+    `tests    ${entry.tests.join(", ")}`,
+    `command  ${commands[0]!.argv.join(" ")}${commands.length > 1 ? ` and ${commands.length - 1} more` : ""}`,
+    `baseline ${counted}${failing > 0 ? `, ${failing} fail untouched` : ""}`,
+    `flakes   ${flakesOf({ unstable, runs, flakeBound: flakeBound(runs) })}`,
+  ];
 }
 
 /** A cold grader of this data folder, for as long as `work` takes. */
-async function withGrading<T>(
-  work: (parts: { readonly folder: string; readonly runTests: RunTests }) => Promise<T>,
-): Promise<T> {
+async function withGrading<T>(name: RuntimeName, work: (parts: VerifyParts) => Promise<T>): Promise<T> {
   const { createGrading } = await import("../../../services/grading/index.ts");
-  const { createProcessRuntime } = await import("../../../services/sandbox/index.ts");
+  const { createRuntime } = await import("../../../services/sandbox/index.ts");
   const { dataFolder, prepareDataFolder } = await import("../../../infra/stack/index.ts");
   const folder = prepareDataFolder(dataFolder());
-  const runtime = createProcessRuntime({ root: join(folder, "sandboxes"), nodePath: process.execPath });
+  const runtime = createRuntime(name, { dataFolder: folder, nodePath: process.execPath });
   const grading = createGrading({ runtime });
   try {
-    return await work({ folder, runTests: (request) => grading.runTests(request, "cold") });
+    return await work({ folder, runtime, runTests: (request) => grading.runTests(request, "cold") });
   } finally {
     await grading.close();
   }
-}
-
-async function verify(wanted: readonly string[], json: boolean): Promise<number> {
-  const { loadCatalogue, verifyEnvironment } = await import("../../../services/environments/index.ts");
-  const catalogue = await loadCatalogue();
-  const known = catalogue.entries.map((entry) => entry.name);
-  const unknown = wanted.find((name) => !known.includes(name));
-  if (unknown !== undefined)
-    throw new UsageError(`no environment "${unknown}" in the catalogue: ${known.join(", ")}`);
-  const scratchFolder = await mkdtemp(join(tmpdir(), "tadpole-verify-"));
-  const view = new ProgressLine();
-  const results = [];
-  try {
-    for (const name of wanted.length > 0 ? wanted : known) {
-      const result = await withGrading(({ folder, runTests }) =>
-        verifyEnvironment({
-          name,
-          catalogue,
-          dataFolder: folder,
-          scratchFolder,
-          runTests,
-          ...(json ? {} : { log: (line: string) => view.note(`  ${line}`) }),
-        }),
-      ).catch((error: Error) => ({ key: name, error: error.message }));
-      results.push(result);
-      if (json) continue;
-      if ("error" in result) writeLine(`✗ ${name}: ${result.error}`);
-      else if (result.differences.length > 0) writeLine(`✗ ${name}: ${result.differences.join("; ")}`);
-      else
-        writeLine(
-          `✓ ${result.key}: ${result.tests} tests, ${
-            result.unstable.length > 0
-              ? `unstable and left out: ${result.unstable.join(", ")}`
-              : `no flake seen in ${result.runs} runs (rate < ${result.flakeBound.toFixed(2)} at 95 %)`
-          }`,
-        );
-    }
-  } finally {
-    await rm(scratchFolder, { recursive: true, force: true });
-  }
-  if (json) writeJson(results);
-  return results.every((result) => !("error" in result) && result.differences.length === 0) ? 0 : 1;
 }
