@@ -1,7 +1,7 @@
 /** Rows of each dialect, made of a real package with a bug: imported, prepared and graded. The solution passes, doing nothing fails. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ImportFormat } from "../../core/formats.ts";
 import type { FileChange } from "../../core/task.ts";
@@ -174,6 +174,38 @@ describe("a task of", () => {
     180_000,
   );
 });
+
+/** A Harbor folder whose solution is a script. */
+function harborFolder(): string {
+  const path = join(folder, "harbor-task");
+  const put = (name: string, content: string) => {
+    mkdirSync(dirname(join(path, name)), { recursive: true });
+    writeFileSync(join(path, name), content);
+  };
+  put("task.toml", `schema_version = "1.4"\n[environment]\ndocker_image = "${images.bad}"\n`);
+  put("instruction.md", "Hashes with a minimal length are not those of other languages.\n");
+  put("solution/solve.sh", "sed -i 's|len(alphabet) // 3|len(alphabet) // 2|' hashids.py\n");
+  const tests = images.tests[0] as FileChange & { kind: "write" };
+  put("tests/test_hidden.py", tests.content);
+  put(
+    "tests/test.sh",
+    `cd /testbed && ${PYTEST} /tests/test_hidden.py && reward=1 || reward=0\necho "{\\"reward\\": $reward}" > /logs/verifier/reward.json\n`,
+  );
+  return path;
+}
+
+it("a Harbor task whose solution is a script passes with what it changes, and fails without", async () => {
+  const results = [];
+  for await (const result of IMPORTERS.harbor.read(harborFolder(), {})) results.push(result);
+  const [result] = results;
+  if (result === undefined || "error" in result) throw result?.error ?? new Error("no task");
+  const { environment, task } = await prepare(result.task);
+  expect(task.gold.map(({ path }) => path)).toEqual(["hashids.py"]);
+  const grade = (change: readonly FileChange[]) =>
+    grading.grade({ environment, task, change, mode: "cold", reuse: false });
+  expect(await grade(task.gold)).toMatchObject({ outcome: "passed" });
+  expect(await grade([])).toMatchObject({ outcome: "failed", rule: "fail-to-pass-failed" });
+}, 180_000);
 
 describe("what does not fit", () => {
   it("is named: an image that the daemon has not", async () => {
