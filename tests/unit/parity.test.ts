@@ -56,6 +56,7 @@ const BELOW: Readonly<Record<string, string>> = {
   "apps/cli/experiment-view.ts": "picks an evaluation out of what was read",
   "apps/cli/commands/env.ts": "host command",
   "apps/cli/commands/report.ts": "host command",
+  "apps/cli/env-verify.ts": "part of env verify, a host command",
   "apps/cli/commands/sandboxes.ts": "host command",
   "apps/cli/doctor.ts": "host command",
 };
