@@ -8,7 +8,12 @@ import type { ReportInput } from "./types.ts";
 /** Names end in `#<ordinal>`, the first in `#1`; a test with subtests is a result of its own. */
 export function parseTapReport({ text, scope }: ReportInput): TestReport {
   const lines = linesOf(text);
-  if (!lines.some((line) => line.startsWith(SUBTEST))) return parseTap(lines.join("\n"), scope);
+  // Where the plan came first, a result's line that was cut would be whole but for its name.
+  const cut = /^ *(?:not )?ok\b/.test(lines.at(-1)!);
+  if (!lines.some((line) => line.startsWith(SUBTEST))) {
+    const flat = parseTap(lines.join("\n"), scope);
+    return { ...flat, complete: flat.complete && !cut };
+  }
   const { results, complete } = readTapTree(lines);
   const statuses = new Map<string, TestReport["statuses"][string]>();
   const ordinals = new Map<string, number>();
@@ -18,5 +23,5 @@ export function parseTapReport({ text, scope }: ReportInput): TestReport {
     ordinals.set(name, ordinal);
     statuses.set(`${name}#${ordinal}`, status);
   }
-  return { statuses: Object.fromEntries(statuses), complete };
+  return { statuses: Object.fromEntries(statuses), complete: complete && !cut };
 }
