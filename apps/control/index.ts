@@ -32,6 +32,7 @@ export {
   type Refusal,
   showImport,
 } from "./imports.ts";
+export { type ImportProof, verifyImport } from "./imports-verify.ts";
 export {
   evaluationsPage,
   eventId,

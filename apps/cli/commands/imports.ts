@@ -1,7 +1,8 @@
-/** `imports list | show`: the tasks that were read from files of other projects. */
+/** `imports list | show | verify`: the tasks that were read from files of other projects. */
 import type { Command } from "commander";
 import { FILTERS } from "../../control/filters.ts";
 import { wantsJson } from "../command.ts";
+import { exitCodes } from "../errors.ts";
 import { listCommand, timeOf } from "../list-view.ts";
 import { writeJson, writeLine } from "../output.ts";
 
@@ -52,5 +53,27 @@ export function register(program: Command): void {
         writeLine(`— ${edit.field}${edit.kind === "diff" && edit.reverse ? ", reversed" : ""} —`);
         writeLine(edit.kind === "diff" ? edit.text : JSON.stringify(edit, null, 2));
       }
+    });
+  imports
+    .command("verify")
+    .description("prepare an imported task in Docker and prove it: its solution passes, doing nothing fails")
+    .argument("<key>", "key of the import, i and 16 hex digits")
+    .addHelpText(
+      "after",
+      "\nA task that is proven is on record: tadpole task list --generator import\n\nExample:\n  $ tadpole imports verify i0123456789abcdef",
+    )
+    .action(async (key: string, _options: unknown, command: Command) => {
+      const { verifyImport, withRecord } = await import("../../control/index.ts");
+      const proof = await withRecord((session) => verifyImport(session, key));
+      if (!proof.proven) process.exitCode = exitCodes.failed;
+      if (wantsJson(command)) return writeJson(proof);
+      const shown = (found: typeof proof.gold) =>
+        found === null
+          ? "is not known"
+          : `${found.outcome} (${found.rule})${found.offending.map((name) => `\n    ${name}`).join("")}`;
+      writeLine(`environment ${proof.environment}`);
+      writeLine(`solution    ${shown(proof.gold)}`);
+      writeLine(`nothing     ${shown(proof.nothing)}`);
+      writeLine(proof.proven ? `✓ task ${proof.task} is on record` : "✗ not proven: no task is recorded");
     });
 }
