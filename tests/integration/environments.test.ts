@@ -86,7 +86,7 @@ describe("every package of the catalogue whose tests use tape, and a sample of t
       expect(Object.keys(baseline).length, name).toBeGreaterThanOrEqual(5);
     }
     expect(await leftovers()).toEqual([]);
-  }, 180_000);
+  }, 600_000);
 
   it("has no line of its sources in its modules or elsewhere in its tree, but for idioms", async () => {
     for (const [name, environment] of prepared) {
