@@ -22,7 +22,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { TestCommand } from "../../core/task.ts";
 import type { ExecResult } from "../sandbox/runtime.ts";
 import { CommandResults } from "./command-results.ts";
@@ -147,7 +147,7 @@ function runTests(task: StandaloneTask, scratch: string): ReturnType<CommandResu
   const results = new CommandResults(task);
   for (const command of task.commands) {
     if (results.stoppedBy !== undefined) break;
-    const file = command.reportFile === null ? null : join(task.workdir, command.reportFile);
+    const file = command.reportFile === null ? null : resolve(task.workdir, command.reportFile);
     if (file !== null) rmSync(file, { recursive: true, force: true });
     const result = run(task, command, results.remaining(command), scratch);
     const text =
