@@ -1,5 +1,4 @@
 /** One sandbox of the Docker runtime: a container, and the channel to its process 1. */
-import { constants } from "node:os";
 import type { FileChange } from "../../../core/task.ts";
 import { type Owner, readOwner, writeLease } from "../label.ts";
 import {
@@ -19,6 +18,7 @@ import { workdirOf } from "./container.ts";
 import { cpuSecondsOf, type Daemon } from "./daemon.ts";
 import { listInside, readInside, relativeTo, type ShellResult, statInside, writeInside } from "./files.ts";
 import { Collector, type Ending } from "./frames.ts";
+import { decode, KILLED, outcome } from "./result.ts";
 import { BoxScanner } from "./scan.ts";
 
 const MEGABYTE = 1024 * 1024;
@@ -181,7 +181,7 @@ export class Box implements Sandbox {
     this.checkHeld();
     const killed = lost || reason !== undefined;
     return {
-      ...decode(killed || ending === undefined ? 128 + constants.signals.SIGKILL : ending.code),
+      ...decode(killed || ending === undefined ? KILLED : ending.code),
       ...outcome(ending, limits),
       stdout: stdout.bytes(),
       stderr: stderr.bytes(),
@@ -373,27 +373,6 @@ export class Box implements Sandbox {
 
 const takenAway = (cause?: Error): SandboxError =>
   new SandboxError("lost", "the sandbox was removed or adopted by another process", { cause });
-
-/** 128 + n stands for signal n, as in every shell. */
-function decode(code: number): Pick<ExecResult, "exitCode" | "signal"> {
-  const signal = code > 128 ? signalNames.get(code - 128) : undefined;
-  return signal === undefined ? { exitCode: code, signal: null } : { exitCode: null, signal };
-}
-
-const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
-
-function outcome(ending: Ending | undefined, limits: ExecLimits) {
-  const cpuSeconds = ending?.cpuSeconds ?? 0;
-  const overCpu = cpuSeconds > (limits.cpuSeconds ?? Number.POSITIVE_INFINITY);
-  const byLimit = ending?.code === 128 + constants.signals.SIGXCPU;
-  return {
-    cpuSeconds,
-    cpuExceeded: overCpu || byLimit,
-    outOfMemory: (ending?.killed ?? 0) > 0,
-    ...((ending?.refused ?? 0) > 0 && { tooManyProcesses: true }),
-    ...(ending?.full && { diskFull: true }),
-  };
-}
 
 function sleep(ms: number): { readonly done: Promise<void>; readonly stop: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();

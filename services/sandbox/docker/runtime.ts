@@ -1,14 +1,5 @@
 /** The Docker runtime: a container per sandbox, its process 1 the command channel. */
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { FileChange } from "../../../core/task.ts";
 import {
   clearOrphaned,
@@ -17,15 +8,14 @@ import {
   ownerName,
   readLabel,
   readLife,
-  readOwner,
   sandboxName,
   writeLabel,
-  writeOrphaned,
   writeOwner,
 } from "../label.ts";
-import { judge, stateOf } from "../life.ts";
+import { stateOf } from "../life.ts";
 import { REPEATABLE_PATH } from "../process/command.ts";
 import { makeSkeleton } from "../process/system.ts";
+import { isPastUse, isSandboxName, listFolder, namesOfSlot, notMade } from "../records.ts";
 import {
   type Sandbox,
   SandboxError,
@@ -35,7 +25,8 @@ import {
   type SandboxSpec,
 } from "../runtime.ts";
 import { applyToManifest } from "../tree/change.ts";
-import { type Manifest, sha256, TreeScanner } from "../tree/manifest.ts";
+import { type Manifest, sha256 } from "../tree/manifest.ts";
+import { RootManifests } from "../tree/roots.ts";
 import { Box, mountsIn } from "./box.ts";
 import { Channel, newKey } from "./channel.ts";
 import { type Connection, connect, connectionFrom } from "./client.ts";
@@ -71,10 +62,6 @@ export interface DockerRuntimeOptions {
 const DEFAULT_BOOTS = 4;
 const DEFAULT_CPUS = 2;
 
-/** Roots whose manifest is kept. */
-const MAX_CACHED_ROOTS = 64;
-const SANDBOX_NAME = /^[0-9a-f]{24}$/;
-
 export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRuntime {
   return new DockerRuntime(options);
 }
@@ -89,7 +76,7 @@ class DockerRuntime implements SandboxRuntime {
   readonly name = "docker";
   private readonly options: DockerRuntimeOptions;
   private readonly boots: Semaphore;
-  private readonly scanners = new Map<string, TreeScanner>();
+  private readonly roots = new RootManifests();
   private readonly images = new Map<string, Promise<ImageParts>>();
   private reached: Daemon | undefined;
   private id: string | undefined;
@@ -262,7 +249,7 @@ class DockerRuntime implements SandboxRuntime {
     for (const { id } of orphans) await this.daemon.remove(id);
     let removed = orphans.length;
     for (const name of listFolder(this.options.root)) {
-      if (!isAbandoned(name) && !this.isPastUse(name, filter)) continue;
+      if (!isAbandoned(name) && !isPastUse(this.options.root, name, filter)) continue;
       await this.remove(`${this.options.root}/${name}`);
       removed++;
     }
@@ -280,32 +267,11 @@ class DockerRuntime implements SandboxRuntime {
     return containers.filter(({ id, name }) => !known.has(id) && !named.has(name));
   }
 
-  private isPastUse(
-    name: string,
-    { experiment, now, graceMs = 0 }: { experiment?: string; now: number; graceMs?: number },
-  ): boolean {
-    if (!SANDBOX_NAME.test(name)) return false;
-    const folder = `${this.options.root}/${name}`;
-    const label = readLabel(folder);
-    if (label === undefined || readOwner(folder) === undefined) return true;
-    if (experiment !== undefined && label.identity.experiment !== experiment) return false;
-    const life = readLife(folder, label.identity);
-    const verdict = judge(life, now, graceMs);
-    try {
-      if (verdict === "wait" && life.orphaned === undefined) writeOrphaned(folder, now);
-      if (verdict === "keep" && life.orphaned !== undefined) clearOrphaned(folder);
-    } catch (error) {
-      // Adopted or removed between the looks.
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    }
-    return verdict === "orphaned" || verdict === "expired";
-  }
-
   async list(now: number): Promise<readonly SandboxInfo[]> {
     const { root } = this.options;
     const held = listFolder(root).flatMap((name): SandboxInfo[] => {
       const folder = `${root}/${name}`;
-      const identity = SANDBOX_NAME.test(name) ? readLabel(folder)?.identity : undefined;
+      const identity = isSandboxName(name) ? readLabel(folder)?.identity : undefined;
       const made = statSync(folder, { throwIfNoEntry: false });
       if (identity === undefined || made === undefined) return [];
       const state = stateOf(readLife(folder, identity), now);
@@ -321,29 +287,14 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   async removeSlot(slot: Pick<SandboxIdentity, "experiment" | "slot">, keep?: string): Promise<number> {
-    let removed = 0;
-    for (const name of listFolder(this.options.root)) {
-      const folder = `${this.options.root}/${name}`;
-      const identity = SANDBOX_NAME.test(name) ? readLabel(folder)?.identity : undefined;
-      if (identity?.slot !== slot.slot || identity.experiment !== slot.experiment) continue;
-      if (identity.fence === keep) continue;
-      await this.remove(folder);
-      removed++;
-    }
-    return removed;
+    const { root } = this.options;
+    const names = namesOfSlot(root, slot, keep);
+    for (const name of names) await this.remove(`${root}/${name}`);
+    return names.length;
   }
 
-  /** The manifest of a spec's root; hashed once, then only looked over. */
   private manifestOf(spec: SandboxSpec): Promise<Manifest> {
-    const skip = mountsIn(workdirOf(spec), spec.mounts);
-    const key = JSON.stringify([spec.root, ...skip]);
-    let scanner = this.scanners.get(key);
-    if (scanner === undefined) {
-      scanner = new TreeScanner(spec.root, { skip });
-      if (this.scanners.size >= MAX_CACHED_ROOTS) this.scanners.delete(this.scanners.keys().next().value!);
-      this.scanners.set(key, scanner);
-    }
-    return scanner.scan();
+    return this.roots.of(spec.root, mountsIn(workdirOf(spec), spec.mounts));
   }
 
   /** The folder out of sight first, so that a half-removed sandbox is never found; the container; then the folder's files. */
@@ -359,7 +310,7 @@ class DockerRuntime implements SandboxRuntime {
     const record = readRecord(old);
     // Without a record its maker died between making the container and noting it down: then it has the folder's name.
     if (record !== undefined) await this.daemon.remove(record.id);
-    else if (SANDBOX_NAME.test(name)) await this.daemon.remove(this.containerName(name));
+    else if (isSandboxName(name)) await this.daemon.remove(this.containerName(name));
     rmSync(old, { recursive: true, force: true });
   }
 }
@@ -388,20 +339,4 @@ function writeRecord(folder: string, record: ContainerRecord): void {
   const staging = `${folder}/container.json.new`;
   writeFileSync(staging, JSON.stringify(record), { mode: 0o600 });
   renameSync(staging, `${folder}/container.json`);
-}
-
-function notMade(error: unknown): SandboxError {
-  if (error instanceof SandboxError) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  return new SandboxError(code === "ENOSPC" ? "disk" : "boot", `the sandbox was not made: ${error}`, {
-    cause: error,
-  });
-}
-
-function listFolder(path: string): string[] {
-  try {
-    return readdirSync(path);
-  } catch {
-    return [];
-  }
 }

@@ -6,7 +6,6 @@ import {
   copyFileSync,
   lstatSync,
   mkdirSync,
-  readdirSync,
   renameSync,
   statSync,
   symlinkSync,
@@ -21,13 +20,12 @@ import {
   ownerName,
   readLabel,
   readLife,
-  readOwner,
   sandboxName,
   writeLabel,
-  writeOrphaned,
   writeOwner,
 } from "../label.ts";
-import { judge, stateOf } from "../life.ts";
+import { stateOf } from "../life.ts";
+import { isPastUse, isSandboxName, listFolder, namesOfSlot, notMade } from "../records.ts";
 import {
   type Sandbox,
   SandboxError,
@@ -37,7 +35,8 @@ import {
   type SandboxSpec,
 } from "../runtime.ts";
 import { applyChanges, applyToManifest, makeParents } from "../tree/change.ts";
-import { type Manifest, TreeScanner } from "../tree/manifest.ts";
+import type { Manifest } from "../tree/manifest.ts";
+import { RootManifests } from "../tree/roots.ts";
 import { Box, mountsInTree } from "./box.ts";
 import type { System } from "./command.ts";
 import { findSystem, type SystemOptions } from "./system.ts";
@@ -45,10 +44,7 @@ import { inhabitantsOf } from "./watch.ts";
 
 const run = promisify(execFile);
 
-/** Roots whose manifest is kept. */
-const MAX_CACHED_ROOTS = 64;
 const FILES_PER_TURN = 200;
-const SANDBOX_NAME = /^[0-9a-f]{24}$/;
 
 export type ProcessRuntimeOptions = SystemOptions;
 
@@ -59,7 +55,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRun
 class ProcessRuntime implements SandboxRuntime {
   readonly name = "process";
   private readonly options: ProcessRuntimeOptions;
-  private readonly scanners = new Map<string, TreeScanner>();
+  private readonly roots = new RootManifests();
   private found: System | undefined;
 
   constructor(options: ProcessRuntimeOptions) {
@@ -156,8 +152,7 @@ class ProcessRuntime implements SandboxRuntime {
   }): Promise<number> {
     let removed = 0;
     for (const name of listFolder(this.options.root)) {
-      const folder = `${this.options.root}/${name}`;
-      if (!isAbandoned(name) && !this.isPastUse(folder, name, filter)) continue;
+      if (!isAbandoned(name) && !isPastUse(this.options.root, name, filter)) continue;
       await this.evict(name);
       removed++;
     }
@@ -167,7 +162,7 @@ class ProcessRuntime implements SandboxRuntime {
   async list(now: number): Promise<readonly SandboxInfo[]> {
     return listFolder(this.options.root).flatMap((name): SandboxInfo[] => {
       const folder = `${this.options.root}/${name}`;
-      const label = SANDBOX_NAME.test(name) ? readLabel(folder) : undefined;
+      const label = isSandboxName(name) ? readLabel(folder) : undefined;
       // The folder of temporary files is made with the sandbox, and never renamed by itself.
       const made = statSync(`${folder}/tmp`, { throwIfNoEntry: false });
       if (label === undefined || made === undefined) return [];
@@ -178,17 +173,10 @@ class ProcessRuntime implements SandboxRuntime {
   }
 
   async removeSlot(slot: Pick<SandboxIdentity, "experiment" | "slot">, keep?: string): Promise<number> {
-    let removed = 0;
-    for (const name of listFolder(this.options.root)) {
-      const identity = SANDBOX_NAME.test(name)
-        ? readLabel(`${this.options.root}/${name}`)?.identity
-        : undefined;
-      if (identity?.slot !== slot.slot || identity.experiment !== slot.experiment) continue;
-      if (identity.fence === keep) continue;
-      await this.evict(name);
-      removed++;
-    }
-    return removed;
+    const { root } = this.options;
+    const names = namesOfSlot(root, slot, keep);
+    for (const name of names) await this.evict(name);
+    return names.length;
   }
 
   /** An owner killed at the moment it started a command may leave that command. */
@@ -197,39 +185,8 @@ class ProcessRuntime implements SandboxRuntime {
     await this.remove(`${this.options.root}/${name}`);
   }
 
-  private isPastUse(
-    folder: string,
-    name: string,
-    { experiment, now, graceMs = 0 }: { experiment?: string; now: number; graceMs?: number },
-  ): boolean {
-    if (!SANDBOX_NAME.test(name)) return false;
-    const label = readLabel(folder);
-    if (label === undefined || readOwner(folder) === undefined) return true;
-    if (experiment !== undefined && label.identity.experiment !== experiment) return false;
-    const life = readLife(folder, label.identity);
-    const verdict = judge(life, now, graceMs);
-    try {
-      if (verdict === "wait" && life.orphaned === undefined) writeOrphaned(folder, now);
-      // It was found alive again: a later end begins its own wait.
-      if (verdict === "keep" && life.orphaned !== undefined) clearOrphaned(folder);
-    } catch (error) {
-      // Adopted or removed between the looks.
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    }
-    return verdict === "orphaned" || verdict === "expired";
-  }
-
-  /** The manifest of a spec's root; hashed once, then only looked over. */
   private manifestOf(spec: SandboxSpec): Promise<Manifest> {
-    const skip = mountsInTree(spec.mounts);
-    const key = JSON.stringify([spec.root, ...skip]);
-    let scanner = this.scanners.get(key);
-    if (scanner === undefined) {
-      scanner = new TreeScanner(spec.root, { skip });
-      if (this.scanners.size >= MAX_CACHED_ROOTS) this.scanners.delete(this.scanners.keys().next().value!);
-      this.scanners.set(key, scanner);
-    }
-    return scanner.scan();
+    return this.roots.of(spec.root, mountsInTree(spec.mounts));
   }
 
   /** Out of sight first, so that a half-removed sandbox is never found. */
@@ -251,27 +208,11 @@ class ProcessRuntime implements SandboxRuntime {
   }
 }
 
-function notMade(error: unknown): SandboxError {
-  if (error instanceof SandboxError) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  return new SandboxError(code === "ENOSPC" ? "disk" : "boot", `the sandbox was not made: ${error}`, {
-    cause: error,
-  });
-}
-
 function killIfAlive(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
-}
-
-function listFolder(path: string): string[] {
-  try {
-    return readdirSync(path);
-  } catch {
-    return [];
   }
 }
 

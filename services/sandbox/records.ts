@@ -1,0 +1,63 @@
+/** The folder of a runtime's records: one folder per sandbox, named by slot and fence, whatever the sandbox itself is. */
+import { readdirSync } from "node:fs";
+import { clearOrphaned, readLabel, readLife, readOwner, writeOrphaned } from "./label.ts";
+import { judge } from "./life.ts";
+import { SandboxError, type SandboxIdentity } from "./runtime.ts";
+
+const SANDBOX_NAME = /^[0-9a-f]{24}$/;
+
+export const isSandboxName = (name: string): boolean => SANDBOX_NAME.test(name);
+
+/** Empty where there is no such folder. */
+export function listFolder(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+/** What a reap that looks at `name` does: true = remove it. Notes when it first found it without an owner. */
+export function isPastUse(
+  root: string,
+  name: string,
+  { experiment, now, graceMs = 0 }: { experiment?: string; now: number; graceMs?: number },
+): boolean {
+  if (!isSandboxName(name)) return false;
+  const folder = `${root}/${name}`;
+  const label = readLabel(folder);
+  if (label === undefined || readOwner(folder) === undefined) return true;
+  if (experiment !== undefined && label.identity.experiment !== experiment) return false;
+  const life = readLife(folder, label.identity);
+  const verdict = judge(life, now, graceMs);
+  try {
+    if (verdict === "wait" && life.orphaned === undefined) writeOrphaned(folder, now);
+    // It was found alive again: a later end begins its own wait.
+    if (verdict === "keep" && life.orphaned !== undefined) clearOrphaned(folder);
+  } catch (error) {
+    // Adopted or removed between the looks.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  return verdict === "orphaned" || verdict === "expired";
+}
+
+/** Names of the sandboxes of a slot but that of the fence `keep`. */
+export function namesOfSlot(
+  root: string,
+  slot: Pick<SandboxIdentity, "experiment" | "slot">,
+  keep?: string,
+): string[] {
+  return listFolder(root).filter((name) => {
+    const identity = isSandboxName(name) ? readLabel(`${root}/${name}`)?.identity : undefined;
+    return identity?.slot === slot.slot && identity.experiment === slot.experiment && identity.fence !== keep;
+  });
+}
+
+/** What failed while a sandbox was made, as SandboxError. */
+export function notMade(error: unknown): SandboxError {
+  if (error instanceof SandboxError) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  return new SandboxError(code === "ENOSPC" ? "disk" : "boot", `the sandbox was not made: ${error}`, {
+    cause: error,
+  });
+}
