@@ -100,6 +100,10 @@ describe("the same reports on their way", () => {
   });
 });
 
+/** pytest's short summary has no names of skipped tests: progress may lose them. */
+const ran = (statuses: StatusMap): number =>
+  Object.values(statuses).filter((status) => status !== "skipped").length;
+
 /** A beginning may be whole: a row of reports, each by itself, or a report that a test printed. */
 const isRow = ({ format, id }: Golden): boolean =>
   format === "go-test" || format === "cargo-test" || id.endsWith("good-twice") || id.endsWith("fake");
@@ -118,7 +122,7 @@ describe("what is missing shows", () => {
 
   it("a lost line that loses a result leaves the report incomplete", () => {
     let lost = 0;
-    for (const golden of whole) {
+    for (const golden of whole.filter(({ id }) => !/(?:fake|twice)$/.test(id))) {
       const lines = golden.input.text.split("\n");
       const step = Math.ceil(lines.length / 100);
       for (let at = 0; at < lines.length; at += step) {
@@ -129,7 +133,7 @@ describe("what is missing shows", () => {
           ...golden.input,
           text: lines.toSpliced(at, 1).join("\n"),
         });
-        if (size(statuses) === size(golden.statuses)) continue;
+        if (ran(statuses) === ran(golden.statuses)) continue;
         lost++;
         expect([golden.id, lines[at], complete]).toEqual([golden.id, lines[at], false]);
       }
