@@ -90,6 +90,14 @@ describe.skipIf(!runs)("the docker runtime", () => {
   const containers = async () =>
     (await docker.listContainers({ all: true, filters: { label: ["tadpole.experiment=docker"] } })).length;
 
+  /** Waits until the one sandbox's container runs that command. */
+  async function untilRuns(command: string): Promise<void> {
+    const [found] = await docker.listContainers({ filters: { label: ["tadpole.experiment=docker"] } });
+    const processes = async () => (await docker.getContainer(found!.Id).top()).Processes as string[][];
+    while (!(await processes()).some((fields) => fields.at(-1) === command))
+      await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+
   beforeAll(async () => {
     base = await ensureBaseImage();
   });
@@ -126,7 +134,7 @@ describe.skipIf(!runs)("the docker runtime", () => {
   it("opens a cut connection again: the command in flight counts as killed, the sandbox goes on", async () => {
     const sandbox = await runtime.create(spec, identity);
     const running = bash(sandbox, "echo begun; echo kept > kept; sleep 60");
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await untilRuns("sleep 60");
     line.cut();
     expect(await running).toMatchObject({ exitCode: null, signal: "SIGKILL", timedOut: false });
     expect(text((await bash(sandbox, "cat kept; ps -e -o comm=")).stdout)).toBe("kept\n.sh\nps\n");
