@@ -64,7 +64,9 @@ export async function findBoxCopies(
   const sandbox = await openBox(environment, runtime, file);
   try {
     const language = languageOf(entry);
-    const tops = (await output(sandbox, ["find", "/", "-mindepth", "1", "-maxdepth", "1"])).split("\n");
+    const tops = (
+      await output(sandbox, ["find", "/", "-mindepth", "1", "-maxdepth", "1", "!", "-type", "l"])
+    ).split("\n");
     const searched = tops.filter((path) => path !== "" && !NOT_SEARCHED.has(path));
     const includes = EXTENSIONS[language].map((extension) => `--include=*.${extension}`);
     const hits = await output(sandbox, ["grep", "-rslaFZ", ...includes, "-f", LINES, "--", ...searched]);
