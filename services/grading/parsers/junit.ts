@@ -6,8 +6,8 @@ import { Results } from "./results.ts";
 import type { ReportInput } from "./types.ts";
 
 /**
- * Names are `<classname> > <name>`, or the name alone. Complete when the XML is well-formed to its end and each suite's `tests`, and `failures` with
- * `errors`, fit its test cases.
+ * Names are `<classname> > <name>`, or the name alone. Complete when the XML is well-formed to its end and each suite's `tests`, `skipped`, and `failures`
+ * with `errors`, fit its test cases.
  */
 export function parseJunit({ text, scope }: ReportInput): TestReport {
   const reader = new JunitReader(scope);
@@ -38,6 +38,7 @@ function documentIn(text: string): string {
 interface Counts {
   cases: number;
   failing: number;
+  skipped: number;
   /** Cases that some tools do not count: a failed hook's. */
   hooks: number;
   /** Tests that passed and whose tear-down failed: pytest counts them twice. */
@@ -51,7 +52,7 @@ interface Suite {
   readonly all: Counts;
 }
 
-const newCounts = (): Counts => ({ cases: 0, failing: 0, hooks: 0, tearDowns: 0 });
+const newCounts = (): Counts => ({ cases: 0, failing: 0, skipped: 0, hooks: 0, tearDowns: 0 });
 
 const SUITES = new Set(["testsuite", "testsuites"]);
 const HOOK = /^"(?:before|after) (?:all|each)" hook/;
@@ -119,6 +120,7 @@ function count(counts: Counts, test: { isHook: boolean; status: TestStatus; tear
   add(counts, {
     cases: 1,
     failing: test.status === "failed" ? 1 : 0,
+    skipped: test.status === "skipped" || test.status === "xfail" ? 1 : 0,
     hooks: test.isHook ? 1 : 0,
     tearDowns: test.tearDown ? 1 : 0,
   });
@@ -127,6 +129,7 @@ function count(counts: Counts, test: { isHook: boolean; status: TestStatus; tear
 function add(to: Counts, from: Counts): void {
   to.cases += from.cases;
   to.failing += from.failing;
+  to.skipped += from.skipped;
   to.hooks += from.hooks;
   to.tearDowns += from.tearDowns;
 }
@@ -134,11 +137,13 @@ function add(to: Counts, from: Counts): void {
 /** A suite counts its own cases, or its nested suites' too. What it does not count is not checked. */
 const fits = ({ attributes, own, all }: Suite): boolean =>
   [own, all].some((counts) => {
-    const { tests, failures, errors } = attributes;
+    const { tests, failures, errors, skipped } = attributes;
     const failing = Number(failures ?? 0) + Number(errors ?? 0);
     const { cases, hooks, tearDowns } = counts;
     return (
       (tests === undefined || [cases, cases - hooks, cases + tearDowns].includes(Number(tests))) &&
+      // mocha counts fewer than it marks.
+      Number(skipped ?? 0) <= counts.skipped &&
       ((failures === undefined && errors === undefined) || failing === counts.failing)
     );
   });

@@ -10,7 +10,7 @@ export function parseTapReport({ text, scope }: ReportInput): TestReport {
   const lines = linesOf(text);
   // Where the plan came first, a result's line that was cut would be whole but for its name.
   const cut = /^ *(?:not )?ok\b/.test(lines.at(-1)!);
-  if (!lines.some((line) => line.startsWith(SUBTEST))) {
+  if (!lines.some((line) => line.trimStart().startsWith(SUBTEST))) {
     const flat = parseTap(lines.join("\n"), scope);
     return { ...flat, complete: flat.complete && !cut };
   }

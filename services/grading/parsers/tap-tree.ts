@@ -72,7 +72,11 @@ export function readTapTree(lines: readonly string[]): TapTree {
       levels.push(newLevel());
       continue;
     }
-    if (level === undefined) continue;
+    if (level === undefined) {
+      // Of a test that was not named: its line was lost.
+      if (Number.isInteger(depth) && /^(?:# Subtest: |(?:not )?ok\b|1\.\.\d)/.test(content)) complete = false;
+      continue;
+    }
     const plan = /^1\.\.(\d+)\s*(?:#.*)?$/.exec(content);
     const result = /^(not )?ok\b(?: +(\d+))?(?: +(.*))?$/.exec(content);
     if (plan) {
