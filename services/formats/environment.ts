@@ -1,4 +1,5 @@
 /** The box of an imported task: its image is found or built, pinned, and prepared as an environment; then the task is resolved in it. */
+import { createHash } from "node:crypto";
 import type { FileChange, Verifier } from "../../core/task.ts";
 import {
   type Catalogue,
@@ -88,6 +89,8 @@ async function findImage(
 
 /** Containers made here are removed again; this tells what a killed process left. */
 const LABELS = { "tadpole.environment": "preparing" };
+/** On an image made here: the id of the one below it, and a hash of what was taken out and set. */
+const HIDDEN_LABEL = "tadpole.hidden";
 
 /** The image with the source's variables and without what only the verifier may see, which is read first. */
 async function withoutHidden(
@@ -96,7 +99,19 @@ async function withoutHidden(
   { hidden = [], env }: ImportedEnvironment,
 ): Promise<{ readonly reference: string; readonly hidden: readonly FileChange[] }> {
   if (hidden.length === 0 && Object.keys(env).length === 0) return { reference, hidden: [] };
+  // Each commit has an id of its own: what was made of the same image before is taken again, so that a task keeps its id.
+  const made = createHash("sha256")
+    .update(JSON.stringify([reference, hidden, env]))
+    .digest("hex");
   try {
+    const { Id: source } = await docker.getImage(reference).inspect();
+    const label = `${source} ${made}`;
+    // The pinned image stands on it and has its labels, too.
+    const labelled = await docker.listImages({
+      all: true,
+      filters: JSON.stringify({ label: [`${HIDDEN_LABEL}=${label}`] }),
+    });
+    const known = labelled.find(({ ParentId }) => ParentId === source);
     const container = await docker.createContainer({
       Image: reference,
       Entrypoint: [],
@@ -107,12 +122,15 @@ async function withoutHidden(
     });
     try {
       const files = (await Promise.all(hidden.map((path) => filesAt(container, reference, path)))).flat();
+      if (known !== undefined) return { reference: known.Id, hidden: files };
       await container.start();
       const { StatusCode } = (await container.wait()) as { readonly StatusCode: number };
       if (StatusCode !== 0) throw new Error(`rm of its hidden files ended with ${StatusCode}`);
       const variables = Object.entries(env).map(([name, value]) => `ENV ${name}=${JSON.stringify(value)}`);
-      const made = (await container.commit({ changes: ["CMD []", ...variables] })) as { readonly Id: string };
-      return { reference: made.Id, hidden: files };
+      const image = (await container.commit({
+        changes: ["CMD []", `LABEL ${HIDDEN_LABEL}=${JSON.stringify(label)}`, ...variables],
+      })) as { readonly Id: string };
+      return { reference: image.Id, hidden: files };
     } finally {
       await container.remove({ force: true, v: true });
     }

@@ -161,6 +161,7 @@ describe("a task of", () => {
       expect(images.passToPass.length).toBeGreaterThan(10);
       const imported = await importRow(format, await row());
       const { environment, task } = await prepare(imported);
+      expect((await prepare(imported)).task.id).toBe(task.id);
       const grade = (change: readonly FileChange[]) =>
         grading.grade({ environment, task, change, mode: "cold", reuse: false });
       const solved = await grade(task.gold);
