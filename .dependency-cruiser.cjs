@@ -1,5 +1,5 @@
 /** The import arrows of docs/architecture.md. `infra/arrows.ts` runs them and fails when a file was not looked at. */
-const ours = "^(core|workflows|activities|services|workers|infra|apps|bench|chaos|tests)/";
+const ours = "^(core|workflows|activities|services|workers|infra|apps|attacks|bench|chaos|tests)/";
 
 /** `from` may import no other folder of this project than `to`. */
 function only(name, from, to, comment) {
@@ -86,6 +86,12 @@ module.exports = {
       "^apps/",
       "^(apps/|workflows/|activities/types\\.ts|services/store/|infra/stack/|core/|services/[^/]+/index\\.ts)",
       "apps import workflows, the store, the stack, core and the services' indexes",
+    ),
+    only(
+      "attacks-see-services",
+      "^attacks/",
+      "^(attacks/|services/[^/]+/index\\.ts|core/)",
+      "attacks use boxes and the grader as a worker does, by the services' indexes",
     ),
     only(
       "chaos-stands-outside",

@@ -8,7 +8,17 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { packageRoot } from "./stack/paths.ts";
 
-const folders = ["core", "workflows", "activities", "services", "workers", "infra", "apps", "chaos"];
+const folders = [
+  "core",
+  "workflows",
+  "activities",
+  "services",
+  "workers",
+  "infra",
+  "apps",
+  "attacks",
+  "chaos",
+];
 
 /** As dependency-cruiser's JSON report has it, as far as it is read here. */
 interface Report {

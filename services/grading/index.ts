@@ -1,5 +1,6 @@
 /** Public surface of the grading service. */
 export { evidenceKey, evidenceOf, RULES_VERSION, taskHash } from "./evidence.ts";
+export { type Deed, flagsOf, VERDICT_FLAGS, type VerdictFlag } from "./flags.ts";
 export { createGrading, gradedTreeHash } from "./grade.ts";
 export { limitsOf, TEST_LIMITS, verifierLimits } from "./limits.ts";
 export { parseReport } from "./parsers/index.ts";
