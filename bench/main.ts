@@ -12,7 +12,7 @@ Benches:
 ${BENCHES.map(({ name, about }) => `  ${name.padEnd(10)}${about}`).join("\n")}
 
 Options:
-  --quick     a smaller run, where a bench has one: scale
+  --quick     a smaller run, where a bench has one: scale, sandbox
   --json      write {name, measures: [{name, value, unit, reference, ratio, better, goal, ok}]}; an array of them without NAME
   --strict    exit with 1 when a goal is missed; scale always does
   -h, --help  show this

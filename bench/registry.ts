@@ -23,7 +23,7 @@ export const BENCHES: readonly BenchEntry[] = [
   },
   {
     name: "sandbox",
-    about: "sandboxed commands against bare bubblewrap with the same arguments",
+    about: "commands, rollouts and memory of sandboxes against bare bubblewrap, bare Docker and peers",
     load: () => import("./sandbox.ts"),
   },
   {

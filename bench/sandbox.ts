@@ -1,99 +1,23 @@
-/** What the process runtime adds to a command: `exec` against bubblewrap alone, started with the very same arguments. */
-import { spawn } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+/** What sandboxes cost: a command in each runtime, memory; each against a reference or a peer of the same run. */
 import { join } from "node:path";
-import {
-  createProcessRuntime,
-  type ExecLimits,
-  type SandboxIdentity,
-  type SandboxSpec,
-} from "../services/sandbox/index.ts";
-import { sandboxName } from "../services/sandbox/label.ts";
-import { bwrapArguments, commandEnv } from "../services/sandbox/process/command.ts";
-import { STATUS_FD } from "../services/sandbox/process/run.ts";
-import { findSystem } from "../services/sandbox/process/system.ts";
-import { type BenchContext, type Measure, measure, temporaryFolder } from "./bench.ts";
-import { interleaved, medians, timed } from "./repeat.ts";
-
-/** One that does nothing, where all the time is overhead, and one as agents and graders run them. */
-const COMMANDS = [
-  { name: "true", argv: ["true"], rounds: 200 },
-  { name: "node -e 'console.log(1)'", argv: ["node", "-e", "console.log(1)"], rounds: 80 },
-] as const;
-const WARM_UP_ROUNDS = 3;
-const GOAL = 1.2;
-
-const LIMITS: ExecLimits = { timeoutSeconds: 60, cpuSeconds: 60, outputBytes: 2 ** 20 };
+import { createDockerRuntime } from "../services/sandbox/index.ts";
+import { type BenchContext, type Measure, temporaryFolder } from "./bench.ts";
+import { commandLatency } from "./sandbox-latency.ts";
+import { commandOverhead } from "./sandbox-process.ts";
+import { benchIdentity, smallSpec } from "./sandbox-spec.ts";
 
 export async function run(context: BenchContext): Promise<readonly Measure[]> {
+  const measures = await commandOverhead(context);
   const folder = await temporaryFolder(context);
-  const options = { root: join(folder, "sandboxes"), nodePath: process.execPath };
-  const runtime = createProcessRuntime(options);
+  const root = join(folder, "sandboxes");
+  const runtime = createDockerRuntime({ root, nodePath: process.execPath, say: context.progress });
   const reason = await runtime.unavailable();
-  if (reason !== null) throw new Error(reason);
-  const spec = specOf(folder);
-  const sandbox = await runtime.create(spec, IDENTITY);
-  context.defer(() => sandbox.destroy());
-
-  const system = findSystem(options);
-  const inside = join(options.root, sandboxName(IDENTITY));
-  const bare = (argv: readonly string[]) => {
-    const folders = { tree: join(inside, "tree"), tmp: join(inside, "tmp") };
-    const limits = { sandbox: spec.limits, exec: LIMITS };
-    const args = bwrapArguments(system, folders, spec.mounts, STATUS_FD, limits, argv);
-    return runBare(system.bwrap, args, commandEnv(spec));
-  };
-
-  const measures: Measure[] = [];
-  for (const { name, argv, rounds } of COMMANDS) {
-    const sides = {
-      subject: () => timed(async () => (await sandbox.exec(argv, LIMITS)).exitCode),
-      reference: () => timed(() => bare(argv)),
-    };
-    await interleaved(WARM_UP_ROUNDS, sides);
-    const results = await interleaved(rounds, sides);
-    const failed = [...results.subject, ...results.reference].find(({ value }) => value !== 0);
-    if (failed !== undefined) throw new Error(`${name}: exit code ${failed.value}, expected 0`);
-    const { subject, reference } = medians(results, ({ seconds }) => seconds * 1000);
-    context.progress(`${name}: ${subject.toFixed(2)} ms, bare ${reference.toFixed(2)} ms`);
-    measures.push(measure({ name, value: subject, unit: "ms", reference, better: "lower", goal: GOAL }));
+  if (reason !== null) {
+    context.progress(`the docker runtime is not measured: ${reason}`);
+    return measures;
   }
+  const sandbox = await runtime.create(smallSpec(folder), benchIdentity("latency"));
+  context.defer(() => sandbox.destroy());
+  measures.push(...(await commandLatency(context, sandbox)));
   return measures;
-}
-
-const IDENTITY: SandboxIdentity = {
-  experiment: "bench",
-  slot: "bench/sandbox",
-  attempt: 1,
-  fence: "bench",
-  deadline: Number.MAX_SAFE_INTEGER,
-};
-
-function specOf(folder: string): SandboxSpec {
-  const root = join(folder, "root");
-  const modules = join(folder, "modules");
-  mkdirSync(root);
-  mkdirSync(modules);
-  writeFileSync(join(root, "index.js"), "module.exports = 1;\n");
-  return {
-    root,
-    overlay: [],
-    mounts: [{ source: modules, target: "/repo/node_modules" }],
-    limits: { memoryMb: 512, processes: 64, diskMb: 64 },
-    env: {},
-  };
-}
-
-/** As little as a program can do around bwrap: start it, read its pipes to the end, wait. Returns the exit code. */
-function runBare(
-  program: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>>,
-): Promise<number | null> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { env, cwd: "/", stdio: ["ignore", "pipe", "pipe", "pipe"] });
-    for (const stream of child.stdio.slice(1)) stream?.on("data", () => {});
-    child.once("error", reject);
-    child.once("close", resolve);
-  });
 }

@@ -1,8 +1,8 @@
 /** Harbor's own package from PyPI, in a virtual environment outside the checkout that later runs find again. */
-import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { homedir } from "node:os";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { cacheFolder, makeVenv, pythons } from "./venv.ts";
 
 export const HARBOR_VERSION = "0.26.0";
 
@@ -22,29 +22,11 @@ export interface HarborPackage {
   readonly whole: boolean;
 }
 
-function candidates(): string[] {
-  const pyenv = join(process.env.PYENV_ROOT ?? join(homedir(), ".pyenv"), "versions");
-  const installed = existsSync(pyenv)
-    ? readdirSync(pyenv).map((name) => join(pyenv, name, "bin/python3"))
-    : [];
-  return ["python3.14", "python3.13", "python3.12", "python3", ...installed];
-}
-
-/** Minor version of a Python 3 that makes virtual environments; 0 for anything else. */
-function minorOf(python: string): number {
-  const program =
-    "import sys, venv, ensurepip; print(sys.version_info.minor if sys.version_info.major == 3 else 0)";
-  const { status, stdout } = spawnSync(python, ["-c", program], { encoding: "utf8" });
-  return status === 0 ? Number(stdout) : 0;
-}
-
 /** What this machine's Pythons allow. Throws with the remedy where that is nothing. */
 export function harborPackage(): HarborPackage {
   const { folder, whole } = choose();
   return { python: join(folder, "bin/python"), whole };
 }
-
-const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "tadpole");
 
 interface Choice {
   readonly base: string;
@@ -59,7 +41,7 @@ function choose(): Choice {
 }
 
 function look(): Choice {
-  const found = candidates().map((python) => ({ python, minor: minorOf(python) }));
+  const found = pythons();
   const base = found.find(({ minor }) => minor >= WHOLE) ?? found.find(({ minor }) => minor >= MODELS);
   if (base === undefined)
     throw new Error(
@@ -67,7 +49,7 @@ function look(): Choice {
     );
   const whole = base.minor >= WHOLE;
   const name = `harbor-${HARBOR_VERSION}-${whole ? "whole" : "models"}-3.${base.minor}`;
-  return { base: base.python, folder: join(cache, name), whole };
+  return { base: base.python, folder: join(cacheFolder, name), whole };
 }
 
 /** Minutes at the first call on a machine, nothing later. */
@@ -77,22 +59,9 @@ export function installHarbor(): void {
 }
 
 function install(base: string, folder: string, whole: boolean): void {
-  mkdirSync(cache, { recursive: true });
-  const staging = mkdtempSync(join(cache, ".harbor-"));
-  const run = (program: string, args: readonly string[]) =>
-    execFileSync(program, [...args], { stdio: ["ignore", "ignore", "inherit"] });
-  try {
-    run(base, ["-m", "venv", staging]);
-    const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    const harbor = `harbor==${HARBOR_VERSION}`;
-    if (!whole) run(join(staging, "bin/python"), [...pip, ...MODELS_NEED]);
-    const alone = whole ? [] : ["--no-deps", "--ignore-requires-python"];
-    run(join(staging, "bin/python"), [...pip, ...alone, harbor]);
-    // Another run may have been first: its folder is as good.
-    if (!existsSync(folder)) renameSync(staging, folder);
-  } finally {
-    rmSync(staging, { recursive: true, force: true });
-  }
+  const harbor = `harbor==${HARBOR_VERSION}`;
+  const alone = ["--no-deps", "--ignore-requires-python", harbor];
+  makeVenv(base, folder, whole ? [[harbor]] : [MODELS_NEED, alone]);
 }
 
 /** 3.11 has this decorator under another name. */

@@ -5,8 +5,9 @@ import { promisify } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Measure, measure } from "../../bench/bench.ts";
+import { timeMeasures } from "../../bench/percentiles.ts";
 import { BENCHES } from "../../bench/registry.ts";
-import { interleaved, median, medians, timed } from "../../bench/repeat.ts";
+import { inTurns, interleaved, median, medians, percentile, timed } from "../../bench/repeat.ts";
 import { exitCodeOf, formatNumber, renderReports } from "../../bench/report.ts";
 import { packageRoot } from "../../infra/stack/index.ts";
 
@@ -63,6 +64,41 @@ describe("repeats", () => {
     expect(calls).toEqual(["r0", "s0", "s1", "r1", "r2", "s2", "s3", "r3"]);
     expect(results).toEqual({ subject: [0, 1, 2, 3], reference: [0, 1, 2, 3] });
     expect(medians(results, (round) => 2 * round)).toEqual({ subject: 3, reference: 3 });
+  });
+
+  it("have percentiles that so large a share does not exceed, and no smaller value of theirs", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 1, max: 100 }),
+        (values, percent) => {
+          const found = percentile(values, percent / 100);
+          const within = (bound: number) => values.filter((value) => value <= bound).length * 100;
+          expect(values).toContain(found);
+          expect(within(found)).toBeGreaterThanOrEqual(percent * values.length);
+          for (const smaller of values.filter((value) => value < found))
+            expect(within(smaller)).toBeLessThan(percent * values.length);
+        },
+      ),
+    );
+    expect(() => percentile([], 0.5)).toThrow(RangeError);
+    expect(() => percentile([1], 0)).toThrow(RangeError);
+  });
+
+  it("let three sides go first by turns", async () => {
+    const calls: string[] = [];
+    const side = (name: string) => (round: number) => calls.push(`${name}${round}`);
+    await inTurns(3, { a: side("a"), b: side("b"), c: side("c") });
+    expect(calls).toEqual(["a0", "b0", "c0", "b1", "c1", "a1", "c2", "a2", "b2"]);
+  });
+
+  it("are measured by median, which has the goal, and by the slowest twentieth", () => {
+    const subject = Array.from({ length: 100 }, (_, i) => i / 1000);
+    const reference = subject.map((seconds) => 2 * seconds);
+    expect(timeMeasures("it", { subject, reference }, "ms", 0.4)).toMatchObject([
+      { name: "it, p50", value: 49, reference: 98, goal: 0.4, ok: false },
+      { name: "it, p95", value: 94, reference: 188, goal: null, ok: true },
+    ]);
   });
 
   it("keep what was made beside its time", async () => {
