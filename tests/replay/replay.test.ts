@@ -22,6 +22,7 @@ describe("stored histories", () => {
       "evaluatePolicy",
       "fillTaskPool",
       "prepareTaskSet",
+      "reapSandboxes",
       "runExperiment",
       "runIteration",
       "scheduledRun",
