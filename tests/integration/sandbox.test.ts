@@ -58,6 +58,15 @@ async function killedOwner(): Promise<string> {
   return boxes()[0]!;
 }
 
+it("an image's own tree is refused before anything is made, and not run as if it were any other", async () => {
+  const image = { reference: `sha256:${"0".repeat(64)}`, workdir: "/app" };
+  await expect(runtime().create({ ...spec(), image }, identity)).rejects.toMatchObject({
+    kind: "unavailable",
+    message: expect.stringMatching(/no images \(sha256:0+\).*docker/),
+  });
+  expect(existsSync(root)).toBe(false);
+});
+
 describe("an owner that was killed", () => {
   it("takes its commands with it, and its sandbox can be taken over", async () => {
     const name = await killedOwner();

@@ -1,6 +1,7 @@
 /** One sandbox of the Docker runtime: a container, and the channel to its process 1. */
 import type { FileChange } from "../../../core/task.ts";
-import { type Owner, readOwner, writeLease } from "../label.ts";
+import { checkCommand, checkFree, checkHeld, isHeld, renewLease, takenAway } from "../held.ts";
+import type { Owner } from "../label.ts";
 import {
   type ExecLimits,
   type ExecResult,
@@ -125,8 +126,7 @@ export class Box implements Sandbox {
 
   private begin(argv: readonly string[], limits: ExecLimits, talk?: Talk) {
     this.checkFree();
-    if (argv.length === 0 || argv.some((word) => word.includes("\0")))
-      throw new SandboxError("path", "a command needs at least one word, and none with a NUL byte");
+    checkCommand(argv);
     limits.signal?.throwIfAborted();
     this.scanner.disturb(Date.now());
     const abort = new AbortController();
@@ -178,7 +178,7 @@ export class Box implements Sandbox {
       await Promise.all(stops);
     }
     if (reason === "abort") throw limits.signal!.reason;
-    this.checkHeld();
+    checkHeld(this.parts, this.destroyed);
     const killed = lost || reason !== undefined;
     return {
       ...decode(killed || ending === undefined ? KILLED : ending.code),
@@ -270,7 +270,7 @@ export class Box implements Sandbox {
   /** Opens a lost channel once. Throws SandboxError: what happened to the container, or the daemon. */
   private async reopen(error: ChannelLost): Promise<void> {
     if (this.destroyed !== undefined) throw new SandboxError("destroyed", "the sandbox was destroyed");
-    if (!this.isHeld()) throw takenAway(error);
+    if (!isHeld(this.parts)) throw takenAway(error);
     const { daemon, container } = this.parts;
     const end = await daemon.endOf(container);
     if (end !== undefined) throw new SandboxError("lost", `${end}; ${error.message}`, { cause: error });
@@ -333,9 +333,12 @@ export class Box implements Sandbox {
     return done;
   }
 
+  private checkFree(): void {
+    checkFree(this.parts, this.running, this.destroyed);
+  }
+
   renew(now: number): void {
-    if (!this.isHeld()) throw takenAway();
-    writeLease(this.parts.folder, now);
+    renewLease(this.parts, now);
   }
 
   destroy(): Promise<void> {
@@ -346,33 +349,11 @@ export class Box implements Sandbox {
   private async end(): Promise<void> {
     const running = this.running?.done.catch(() => {});
     this.running?.abort.abort(new SandboxError("destroyed", "the sandbox was destroyed"));
-    if (this.isHeld()) await this.parts.remove();
+    if (isHeld(this.parts)) await this.parts.remove();
     this.channel.close();
     await running;
   }
-
-  /** False once the folder was removed or another holder adopted it. */
-  private isHeld(): boolean {
-    const { folder, owner } = this.parts;
-    const now = readOwner(folder);
-    return now?.pid === owner.pid && now.startTicks === owner.startTicks && now.holder === owner.holder;
-  }
-
-  private checkHeld(): void {
-    if (this.destroyed !== undefined) throw new SandboxError("destroyed", "the sandbox was destroyed");
-    if (!this.isHeld()) throw takenAway();
-  }
-
-  private checkFree(): void {
-    if (this.destroyed !== undefined) throw new SandboxError("destroyed", "the sandbox was destroyed");
-    if (this.running !== undefined)
-      throw new SandboxError("busy", "a command is running; a sandbox does one thing at a time");
-    this.checkHeld();
-  }
 }
-
-const takenAway = (cause?: Error): SandboxError =>
-  new SandboxError("lost", "the sandbox was removed or adopted by another process", { cause });
 
 function sleep(ms: number): { readonly done: Promise<void>; readonly stop: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -2,7 +2,8 @@
 import { lstatSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import type { Writable } from "node:stream";
 import type { FileChange } from "../../../core/task.ts";
-import { type Owner, readOwner, writeLease } from "../label.ts";
+import { checkCommand, checkFree, isHeld, renewLease } from "../held.ts";
+import type { Owner } from "../label.ts";
 import {
   type ExecLimits,
   type ExecResult,
@@ -115,9 +116,8 @@ export class Box implements Sandbox {
     limits: ExecLimits,
     talk?: Talk,
   ): { readonly abort: AbortController; readonly done: Promise<ExecResult> } {
-    this.checkHeld();
-    if (argv.length === 0 || argv.some((word) => word.includes("\0")))
-      throw new SandboxError("path", "a command needs at least one word, and none with a NUL byte");
+    this.checkFree();
+    checkCommand(argv);
     const abort = new AbortController();
     const signal = limits.signal ? AbortSignal.any([limits.signal, abort.signal]) : abort.signal;
     this.current = undefined;
@@ -151,7 +151,7 @@ export class Box implements Sandbox {
   }
 
   async read(path: string): Promise<Uint8Array> {
-    this.checkHeld();
+    this.checkFree();
     try {
       return readHostFile(this.roots, path);
     } catch (error) {
@@ -164,7 +164,7 @@ export class Box implements Sandbox {
   }
 
   async write(path: string, bytes: Uint8Array): Promise<void> {
-    this.checkHeld();
+    this.checkFree();
     const use = this.diskNow();
     this.current = undefined;
     const room = use.entries < MAX_ENTRIES ? this.parts.spec.limits.diskMb * MEGABYTE - use.bytes : -1;
@@ -172,7 +172,7 @@ export class Box implements Sandbox {
   }
 
   async list(path: string): Promise<readonly FileEntry[]> {
-    this.checkHeld();
+    this.checkFree();
     try {
       return listHostFiles(this.roots, path);
     } catch (error) {
@@ -185,7 +185,7 @@ export class Box implements Sandbox {
   }
 
   async stat(path: string) {
-    this.checkHeld();
+    this.checkFree();
     try {
       return statHostFile(this.roots, path);
     } catch (error) {
@@ -207,21 +207,17 @@ export class Box implements Sandbox {
   }
 
   private async manifest(): Promise<Manifest> {
-    this.checkHeld();
+    this.checkFree();
     this.current ??= await this.scanner.scan();
     return this.current;
   }
 
+  private checkFree(): void {
+    checkFree(this.parts, this.running, this.destroyed);
+  }
+
   renew(now: number): void {
-    if (!this.isHeld())
-      throw new SandboxError("lost", "the sandbox was removed or adopted by another process");
-    try {
-      writeLease(this.parts.folder, now);
-    } catch (error) {
-      // Removed or adopted since the look.
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-      throw new SandboxError("lost", "the sandbox was removed or adopted by another process");
-    }
+    renewLease(this.parts, now);
   }
 
   destroy(): Promise<void> {
@@ -232,22 +228,7 @@ export class Box implements Sandbox {
   private async end(): Promise<void> {
     this.running?.abort.abort(new SandboxError("destroyed", "the sandbox was destroyed"));
     await this.running?.done.catch(() => {});
-    if (this.isHeld()) await this.parts.remove(this.parts.folder);
-  }
-
-  /** False once the folder was removed or another holder adopted it. */
-  private isHeld(): boolean {
-    const { folder, owner } = this.parts;
-    const now = readOwner(folder);
-    return now?.pid === owner.pid && now.startTicks === owner.startTicks && now.holder === owner.holder;
-  }
-
-  private checkHeld(): void {
-    if (this.destroyed !== undefined) throw new SandboxError("destroyed", "the sandbox was destroyed");
-    if (this.running !== undefined)
-      throw new SandboxError("busy", "a command is running; a sandbox does one thing at a time");
-    if (!this.isHeld())
-      throw new SandboxError("lost", "the sandbox was removed or adopted by another process");
+    if (isHeld(this.parts)) await this.parts.remove(this.parts.folder);
   }
 
   /**

@@ -86,6 +86,11 @@ class ProcessRuntime implements SandboxRuntime {
   }
 
   async create(spec: SandboxSpec, identity: SandboxIdentity): Promise<Sandbox> {
+    if (spec.image !== undefined)
+      throw new SandboxError(
+        "unavailable",
+        `sandboxes of bubblewrap have no images (${spec.image.reference}): set sandbox.runtime to docker`,
+      );
     const system = this.system();
     const { root } = this.options;
     const staging = `${root}/${ownerName("new")}`;
