@@ -2,7 +2,9 @@
 import { join } from "node:path";
 import { createDockerRuntime } from "../services/sandbox/index.ts";
 import { type BenchContext, type Measure, temporaryFolder } from "./bench.ts";
+import { benchEnvironment, environmentSpec } from "./sandbox-environment.ts";
 import { commandLatency } from "./sandbox-latency.ts";
+import { sandboxMemory } from "./sandbox-memory.ts";
 import { commandOverhead } from "./sandbox-process.ts";
 import { benchIdentity, smallSpec } from "./sandbox-spec.ts";
 
@@ -19,5 +21,7 @@ export async function run(context: BenchContext): Promise<readonly Measure[]> {
   const sandbox = await runtime.create(smallSpec(folder), benchIdentity("latency"));
   context.defer(() => sandbox.destroy());
   measures.push(...(await commandLatency(context, sandbox)));
+  const environment = await benchEnvironment(context, runtime);
+  measures.push(...(await sandboxMemory(context, environmentSpec(environment))));
   return measures;
 }
