@@ -131,6 +131,7 @@ export type VerdictRule =
   | "statuses-differ"
   | "no-tests-parsed"
   | "exit-code"
+  | "harness-tampered"
   | "timeout"
   | "killed"
   | "infrastructure";

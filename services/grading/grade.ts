@@ -2,13 +2,14 @@
 import type { FileChange, Verdict } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { hashManifest, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
+import { Canaries } from "./canaries.ts";
 import { createColdRunner } from "./cold.ts";
 import { evidenceKey, evidenceOf } from "./evidence.ts";
 import { limitsOf, verifierLimits } from "./limits.ts";
 import { withoutProtected } from "./protect.ts";
 import { composeChanges, gradedManifest } from "./tree.ts";
-import type { GradeRequest, GradingService, TestRunner } from "./types.ts";
-import { type Decision, decide } from "./verdict.ts";
+import type { GradeRequest, GradingService, TestRunner, TestRunRequest } from "./types.ts";
+import { type Decision, decide, toleratedFailures } from "./verdict.ts";
 import { createWarmRunner } from "./warm.ts";
 
 export interface GradingOptions {
@@ -25,12 +26,14 @@ export function createGrading(options: GradingOptions): GradingService {
   const runners: Record<"cold" | "warm", TestRunner> = { cold, warm };
   const cache = new VerdictCache(options.cacheSize ?? DEFAULT_CACHE_SIZE);
   const run: Run = (request, mode) => runners[mode].run(request);
+  const canaries = new Canaries(run);
   return {
     runTests: (request, mode) =>
       run({ ...request, overlay: withoutProtected(request.overlay, request) }, mode),
-    grade: (request) => grade(request, run, cache),
+    grade: (request) => grade(request, run, cache, canaries),
     forget: async (environmentKey) => {
       cache.forget(`${environmentKey} `);
+      canaries.forget(environmentKey);
       await Promise.all(Object.values(runners).map((runner) => runner.forget(environmentKey)));
     },
     close: async () => {
@@ -42,7 +45,12 @@ export function createGrading(options: GradingOptions): GradingService {
 /** Its overlay is the tree's: nothing is left out any more. */
 type Run = GradingService["runTests"];
 
-async function grade(request: GradeRequest, runTests: Run, cache: VerdictCache): Promise<Verdict> {
+async function grade(
+  request: GradeRequest,
+  runTests: Run,
+  cache: VerdictCache,
+  canaries: Canaries,
+): Promise<Verdict> {
   const { environment, task, mode } = request;
   const started = performance.now();
   let treeHash = "";
@@ -54,23 +62,23 @@ async function grade(request: GradeRequest, runTests: Run, cache: VerdictCache):
     const mayReuse = request.reuse && !hasFlakySign(environment);
     const known = mayReuse ? cache.get(key) : undefined;
     if (known !== undefined) return { ...known, mode: "reused" };
-    const run = await runTests(
-      {
-        environment,
-        overlay,
-        ...(task.verifier && { verifier: task.verifier }),
-        ...(task.verifier ? verifierLimits(environment, task.verifier) : limitsOf(environment)),
-        ...(request.signal && { signal: request.signal }),
-      },
-      mode,
-    );
+    const testRun: TestRunRequest = {
+      environment,
+      overlay,
+      ...(task.verifier && { verifier: task.verifier }),
+      ...(task.verifier ? verifierLimits(environment, task.verifier) : limitsOf(environment)),
+      ...(request.signal && { signal: request.signal }),
+    };
+    const run = await runTests(testRun, mode);
+    const decision = decide(task, run, toleratedFailures(environment));
+    const checked = decision.outcome === "passed" ? await canaries.check(testRun, mode, key) : undefined;
     const verdict: Verdict = {
-      ...decide(task, run, toleratedFailures(environment)),
+      ...(checked?.decision ?? decision),
       statuses: run.report.statuses,
       treeHash,
       evidence,
-      cpuSeconds: run.cpuSeconds,
-      wallSeconds: run.wallSeconds,
+      cpuSeconds: run.cpuSeconds + (checked?.cpuSeconds ?? 0),
+      wallSeconds: run.wallSeconds + (checked?.wallSeconds ?? 0),
       mode,
     };
     cache.set(key, verdict);
@@ -108,12 +116,6 @@ function gradedOverlay({
  * never admitted (the gate `stability`).
  */
 const hasFlakySign = ({ unstable }: Pick<PreparedEnvironment, "unstable">): boolean => unstable.length > 0;
-
-/** Tests that fail in the untouched tree, too, always or at times. */
-const toleratedFailures = ({ unstable, baseline }: PreparedEnvironment): string[] => [
-  ...unstable,
-  ...Object.keys(baseline).filter((name) => baseline[name] === "failed"),
-];
 
 function decisionOf(error: SandboxError): Decision {
   if (error.kind === "path")
