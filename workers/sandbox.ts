@@ -1,8 +1,6 @@
 /** The worker of the `sandbox` queue: synthesis, validation, rollouts and verdicts, on a host that can isolate them. */
-import { resolve } from "node:path";
 import { createHostActivities, createSandboxActivities } from "../activities/index.ts";
-import { connectTemporal, temporalFromEnv } from "../infra/stack/index.ts";
-import { imageCacheMb, minFreeMb } from "../infra/stack/settings.ts";
+import { connectTemporal, hostOptions, temporalFromEnv } from "../infra/stack/index.ts";
 import { createHostImages, reapSandboxes } from "../services/sandbox/index.ts";
 import { QUEUES } from "../workflows/queues.ts";
 import { openWorkerProcess, runWorker, setting } from "./common.ts";
@@ -12,16 +10,9 @@ import { sandboxKits } from "./sandbox-kits.ts";
 
 const context = await openWorkerProcess();
 const { client, connection } = await connectTemporal(temporalFromEnv()!);
-const dataFolder = resolve(context.dataFolder);
-const host = {
-  dataFolder,
-  nodePath: process.execPath,
-  minFreeMb: await setting(minFreeMb),
-  imageCacheMb: await setting(imageCacheMb),
-  say: console.log,
-};
+const host = { ...(await setting((env) => hostOptions(context.dataFolder, env))), say: console.log };
 const kits = sandboxKits(host, context.meter);
-const reaping = reapingOf(dataFolder);
+const reaping = reapingOf(host.dataFolder);
 // What an earlier worker of this host left behind when it was killed; rollouts may go on in theirs for a while.
 await reapSandboxes(kits.runtimes, { now: Date.now(), graceMs: ADOPTION_GRACE_MS });
 await runWorker(

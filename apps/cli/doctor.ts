@@ -1,10 +1,10 @@
 /** Looks at everything a run needs on this machine. Changes nothing but the data folder, which it makes where it is missing. */
 import { execFile } from "node:child_process";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import {
   dataFolder,
   freeMb,
+  hostOptions,
   postgresPrograms,
   prepareDataFolder,
   readStack,
@@ -13,7 +13,7 @@ import {
   stackStatus,
   temporalProgram,
 } from "../../infra/stack/index.ts";
-import { createProcessRuntime, examineDocker } from "../../services/sandbox/index.ts";
+import { createRuntime, examineDocker } from "../../services/sandbox/index.ts";
 
 const execute = promisify(execFile);
 
@@ -36,7 +36,7 @@ export async function examine(env: NodeJS.ProcessEnv = process.env): Promise<rea
     ["npm", () => firstLine("npm", ["--version"])],
     ["temporal", () => temporal(env)],
     ["postgres", () => postgres(env)],
-    ["sandbox", () => sandbox(folder)],
+    ["sandbox", () => sandbox(folder, env)],
     ["data folder", () => prepareDataFolder(folder)],
     ["disk", () => disk(folder)],
     ["ports", () => ports(folder, env)],
@@ -77,11 +77,8 @@ async function postgres(env: NodeJS.ProcessEnv): Promise<string> {
   return firstLine((await postgresPrograms()).postgres, ["--version"]);
 }
 
-async function sandbox(folder: string): Promise<string> {
-  const reason = await createProcessRuntime({
-    root: join(folder, "sandboxes"),
-    nodePath: process.execPath,
-  }).unavailable();
+async function sandbox(folder: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const reason = await createRuntime("process", hostOptions(folder, env)).unavailable();
   if (reason) throw new Error(reason);
   return `${await firstLine("bwrap", ["--version"])}, makes a sandbox`;
 }

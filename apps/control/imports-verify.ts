@@ -1,6 +1,7 @@
 /** Proof of an imported task on this host: its solution passes, doing nothing fails; then it is a task on record. */
 import { join } from "node:path";
 import type { FileChange, Verdict } from "../../core/task.ts";
+import { hostOptions } from "../../infra/stack/index.ts";
 import { type ImportedTask, type PreparedImport, prepareImport } from "../../services/formats/index.ts";
 import { createGrading } from "../../services/grading/index.ts";
 import { createHostImages, createRuntime, SandboxError } from "../../services/sandbox/index.ts";
@@ -48,7 +49,7 @@ export async function verifyImport(
   const { artifact, origin, ...row } = await getImport(db, key);
   const stored = await getJson<ImportedTask>(artifacts, artifact as never);
   const imported: ImportedTask = { ...stored, origin: { ...stored.origin, ...(origin as object) } };
-  const host = { dataFolder: stack.dataFolder, nodePath: process.execPath };
+  const host = hostOptions(stack.dataFolder);
   const runtime = createRuntime("docker", host);
   const reason = await runtime.unavailable();
   if (reason !== null) throw new SandboxError("unavailable", reason);

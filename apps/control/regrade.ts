@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { ArtifactRef } from "../../core/artifact.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { FileChange, Task, Verdict } from "../../core/task.ts";
+import { hostOptions } from "../../infra/stack/index.ts";
 import {
   EnvironmentError,
   loadEnvironment,
@@ -84,7 +85,7 @@ export async function regrade(
   const { settings } = await getExperiment(db, request.experiment);
   const name = (settings as ExperimentSettings).sandbox.runtime;
   const { dataFolder } = stack;
-  const runtime = createRuntime(name, { dataFolder, nodePath: process.execPath });
+  const runtime = createRuntime(name, hostOptions(dataFolder));
   const reason = await runtime.unavailable();
   if (reason !== null) throw new SandboxError("unavailable", reason);
   const grading = createGrading({ runtime });

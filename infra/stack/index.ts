@@ -7,7 +7,7 @@ export { type PortName, stackPorts } from "./ports.ts";
 export { postgresPrograms } from "./postgres.ts";
 export { residentMb } from "./proc.ts";
 export { ensureSearchAttributes, searchAttributes } from "./search-attributes.ts";
-export { databaseUrl, type StackSettings, stackSettings } from "./settings.ts";
+export { databaseUrl, hostOptions, type StackSettings, stackSettings } from "./settings.ts";
 export { type EnsureOptions, ensureStack, type StackProgress } from "./start.ts";
 export {
   type ProcessName,

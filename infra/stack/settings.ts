@@ -1,4 +1,5 @@
 /** What the environment asks of a stack, and whether a running one is what it asks for. */
+import { resolve } from "node:path";
 import { StackError } from "./errors.ts";
 import { givenPorts, type PortName } from "./ports.ts";
 import { embeddedUrl, queryOnce } from "./postgres.ts";
@@ -29,6 +30,17 @@ export function minFreeMb(env: NodeJS.ProcessEnv = process.env): number {
 export function imageCacheMb(env: NodeJS.ProcessEnv = process.env): number {
   return megabytes(env, "TADPOLE_IMAGE_CACHE_MB", defaultImageCacheMb);
 }
+
+/**
+ * What everything that makes, lists or removes sandboxes or their images on this machine agrees on (`HostOptions` of services/sandbox).
+ * Throws StackError `settings`.
+ */
+export const hostOptions = (dataFolder: string, env: NodeJS.ProcessEnv = process.env) => ({
+  dataFolder: resolve(dataFolder),
+  nodePath: process.execPath,
+  minFreeMb: minFreeMb(env),
+  imageCacheMb: imageCacheMb(env),
+});
 
 function megabytes(env: NodeJS.ProcessEnv, name: string, otherwise: number): number {
   const text = env[name] || String(otherwise);

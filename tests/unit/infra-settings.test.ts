@@ -1,10 +1,12 @@
 /** What the environment asks of a stack. */
+import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { processTable } from "../../infra/stack/processes.ts";
 import {
   checkAgainstRunning,
   databaseUrl,
   describeDatabase,
+  hostOptions,
   stackSettings,
 } from "../../infra/stack/settings.ts";
 import type { StackState } from "../../infra/stack/state.ts";
@@ -74,6 +76,22 @@ describe("connectTemporal", () => {
       kind: "unreachable",
       message: expect.stringMatching(/^Temporal at 127\.0\.0\.1:1 does not answer \(.*ECONNREFUSED/),
     });
+  });
+});
+
+describe("the options of a sandbox host", () => {
+  it("hold the bounds of disk and images, for whatever makes sandboxes there", () => {
+    const bounds = { TADPOLE_MIN_FREE_MB: "7", TADPOLE_IMAGE_CACHE_MB: "9" };
+    expect(hostOptions("data", bounds)).toEqual({
+      dataFolder: resolve("data"),
+      nodePath: process.execPath,
+      minFreeMb: 7,
+      imageCacheMb: 9,
+    });
+    expect(hostOptions("/data", {})).toMatchObject({ minFreeMb: 512, imageCacheMb: 20_480 });
+    expect(() => hostOptions("/data", { TADPOLE_IMAGE_CACHE_MB: "much" })).toThrow(
+      /TADPOLE_IMAGE_CACHE_MB: expected a whole number of MB, got "much"/,
+    );
   });
 });
 

@@ -256,9 +256,9 @@ async function describe(prepared: PreparedEnvironment): Promise<string[]> {
 async function withGrading<T>(name: RuntimeName, work: (parts: VerifyParts) => Promise<T>): Promise<T> {
   const { createGrading } = await import("../../../services/grading/index.ts");
   const { createRuntime } = await import("../../../services/sandbox/index.ts");
-  const { dataFolder, prepareDataFolder } = await import("../../../infra/stack/index.ts");
+  const { dataFolder, hostOptions, prepareDataFolder } = await import("../../../infra/stack/index.ts");
   const folder = prepareDataFolder(dataFolder());
-  const runtime = createRuntime(name, { dataFolder: folder, nodePath: process.execPath });
+  const runtime = createRuntime(name, hostOptions(folder));
   const grading = createGrading({ runtime });
   try {
     return await work({ folder, runtime, runTests: (request) => grading.runTests(request, "cold") });

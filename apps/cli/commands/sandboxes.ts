@@ -77,9 +77,9 @@ export function register(program: Command): void {
 
 async function runtimes(): Promise<readonly SandboxRuntime[]> {
   const { hostRuntimes } = await import("../../../services/sandbox/index.ts");
-  const { dataFolder } = await import("../../../infra/stack/index.ts");
+  const { dataFolder, hostOptions } = await import("../../../infra/stack/index.ts");
   // Nothing is written: a full disk is where this is wanted most.
-  return hostRuntimes({ dataFolder: dataFolder(), nodePath: process.execPath });
+  return hostRuntimes(hostOptions(dataFolder()));
 }
 
 const problemLines = ({ problems }: Pick<Found, "problems">): string[] =>
