@@ -89,7 +89,9 @@ const loadSources = ({ sources }: CatalogueEntry): string =>
     .map((path) => `try { require(${JSON.stringify(`../${path}`)}); } catch (error) {}\n`)
     .join("");
 
-const tape = (entry: CatalogueEntry): string => `var test = require('tape');
+/** Some packages know tape as tap. */
+const tape = (entry: CatalogueEntry): string => `var test;
+try { test = require('tape'); } catch (error) { test = require('tap'); }
 ${loadSources(entry)}test('values', function (t) {
     t.plan(${ASSERTIONS});
     t.equal(1, 2);
