@@ -2,7 +2,7 @@
 import type { FileChange, TestCommand, Verifier } from "../../core/task.ts";
 import type { CatalogueEntry, PreparedEnvironment } from "../environments/types.ts";
 import type { SandboxSpec } from "../sandbox/index.ts";
-import { steersTests } from "./protected-paths.ts";
+import { isProtected, type Protection } from "./protected-paths.ts";
 import { splitFiles, workdirOf } from "./verifier-files.ts";
 
 /**
@@ -30,27 +30,26 @@ export interface Judge {
   };
 }
 
-/**
- * A change without what it may not decide: tests, what steers them (`steersTests`), the verifier's files and reports. What the
- * reference solution changes is the task's business and not protected, unless it is a test.
- */
-export function withoutProtected(change: readonly FileChange[], judge: Judge): FileChange[] {
-  const { environment, task } = judge;
+/** Tests, what steers them, the verifier's files and reports; but what the reference solution changes is the task's business. */
+export function protectionOf({ environment, task }: Judge): Protection {
   const verifier = task?.verifier;
   const commands = [...environment.commands, ...(verifier?.commands ?? [])];
-  const formats = new Set(commands.map(({ format }) => format));
-  const tests = [
-    ...testMounts(environment.entry),
-    ...(task?.hiddenFiles ?? []),
-    ...splitFiles(verifier?.files ?? [], environment).inTree.map(({ path }) => path),
-    ...reportsInTree(commands, environment),
-  ];
-  const allowed = new Set(task?.gold.map(({ path }) => path));
-  const meets = (path: string) => (root: string) =>
-    path === root || path.startsWith(`${root}/`) || root.startsWith(`${path}/`);
-  return change.filter(
-    ({ path }) => !tests.some(meets(path)) && (allowed.has(path) || !steersTests(path, formats)),
-  );
+  return {
+    roots: [
+      ...testMounts(environment.entry),
+      ...(task?.hiddenFiles ?? []),
+      ...splitFiles(verifier?.files ?? [], environment).inTree.map(({ path }) => path),
+      ...reportsInTree(commands, environment),
+    ],
+    allowed: new Set(task?.gold.map(({ path }) => path)),
+    formats: new Set(commands.map(({ format }) => format)),
+  };
+}
+
+/** A change without what it may not decide. */
+export function withoutProtected(change: readonly FileChange[], judge: Judge): FileChange[] {
+  const protection = protectionOf(judge);
+  return change.filter(({ path }) => !isProtected(path, protection));
 }
 
 function reportsInTree(commands: readonly TestCommand[], environment: Judge["environment"]): string[] {

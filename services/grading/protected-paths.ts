@@ -91,3 +91,18 @@ export function steersTests(path: string, formats: Iterable<ReportFormat>): bool
       parts.some((part) => anywhere.includes(part) || patterns.some((pattern) => pattern.test(part))),
   );
 }
+
+/** What a change may not decide, and what of it the task is about. */
+export interface Protection {
+  /** Files and folders of the tree: tests, a verifier's files, reports. */
+  readonly roots: readonly string[];
+  /** Paths of the reference solution: they may steer tests, but are none. */
+  readonly allowed: ReadonlySet<string>;
+  /** Formats of the commands' reports. */
+  readonly formats: ReadonlySet<ReportFormat>;
+}
+
+/** Whether a change of this path is left out: it is protected, lies in what is, or would stand in the place of a folder above it. */
+export const isProtected = (path: string, { roots, allowed, formats }: Protection): boolean =>
+  roots.some((root) => path === root || path.startsWith(`${root}/`) || root.startsWith(`${path}/`)) ||
+  (!allowed.has(path) && steersTests(path, formats));

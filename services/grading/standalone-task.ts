@@ -8,14 +8,14 @@ export interface StandaloneTask extends Pick<Task, "failToPass" | "passToPass"> 
   readonly agentArchive: string;
   /** Folder that holds `restored`. */
   readonly tests: string;
-  /** Test files and folders, put back before the tests run; relative to the tree. */
+  /** What is put back before the tests run, in place of whatever is there: tests and what steers them; relative to the tree. */
   readonly restored: readonly string[];
-  /** Further folders of the tree that no change may decide: dependencies. */
+  /** Further files and folders of the tree that no change may decide: dependencies, reports. */
   readonly fixed: readonly string[];
   /** Paths of the reference solution: a change may decide them even where they steer tests. */
   readonly allowed: readonly string[];
-  /** Of the environment: may fail. */
-  readonly unstable: readonly string[];
+  /** Tests that may fail, as they do in the untouched tree. */
+  readonly tolerated: readonly string[];
   readonly commands: readonly TestCommand[];
   /** The whole environment of a command. */
   readonly env: Readonly<Record<string, string>>;

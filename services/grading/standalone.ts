@@ -26,7 +26,7 @@ import { dirname, join, resolve } from "node:path";
 import type { TestCommand } from "../../core/task.ts";
 import type { ExecResult } from "../sandbox/runtime.ts";
 import { CommandResults } from "./command-results.ts";
-import { steersTests } from "./protected-paths.ts";
+import { isProtected } from "./protected-paths.ts";
 import type { StandaloneTask } from "./standalone-task.ts";
 import { type Decision, decide } from "./verdict.ts";
 
@@ -74,17 +74,16 @@ function put(from: string, to: string, path: string): void {
 
 /** The base tree becomes the agent's, but for what a change may not decide. */
 function applyChange(task: StandaloneTask, agentTree: string): void {
-  const allowed = new Set(task.allowed);
-  const formats = new Set(task.commands.map(({ format }) => format));
-  const isProtected = (path: string): boolean =>
-    [...task.restored, ...task.fixed].some(
-      (root) => path === root || path.startsWith(`${root}/`) || root.startsWith(`${path}/`),
-    ) ||
-    (!allowed.has(path) && steersTests(path, formats));
+  const protection = {
+    roots: [...task.restored, ...task.fixed],
+    allowed: new Set(task.allowed),
+    formats: new Set(task.commands.map(({ format }) => format)),
+  };
   const wanted = filesBelow(agentTree);
   for (const path of filesBelow(task.workdir))
-    if (!wanted.has(path) && !isProtected(path)) rmSync(join(task.workdir, path));
-  for (const path of [...wanted].sort()) if (!isProtected(path)) put(agentTree, task.workdir, path);
+    if (!wanted.has(path) && !isProtected(path, protection)) rmSync(join(task.workdir, path));
+  for (const path of [...wanted].sort())
+    if (!isProtected(path, protection)) put(agentTree, task.workdir, path);
 }
 
 function restoreTests({ workdir, tests, restored }: StandaloneTask): void {
@@ -169,7 +168,7 @@ function main([taskFile = "task.json", folder = "/logs/verifier"]: readonly stri
   applyChange(task, agentTree);
   restoreTests(task);
   const ran = runTests(task, scratch);
-  const decision: Decision = decide(task, ran, task.unstable);
+  const decision: Decision = decide(task, ran, task.tolerated);
   mkdirSync(folder, { recursive: true });
   const write = (name: string, value: object) =>
     writeFileSync(join(folder, name), `${JSON.stringify(value, null, 1)}\n`);

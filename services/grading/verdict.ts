@@ -1,5 +1,6 @@
 /** The one rule of grading: what a test run says about a task. Pure. */
 import type { Outcome, StatusMap, Task, TestStatus, VerdictRule } from "../../core/task.ts";
+import type { PreparedEnvironment } from "../environments/types.ts";
 import type { TestRunResult } from "./types.ts";
 
 export interface Decision {
@@ -16,6 +17,15 @@ const fail = (rule: VerdictRule, offending: readonly string[] = []): Decision =>
   rule,
   offending: offending.slice(0, MAX_OFFENDING),
 });
+
+/** Tests that fail in the untouched tree, too, always or at times. */
+export const toleratedFailures = ({
+  unstable,
+  baseline,
+}: Pick<PreparedEnvironment, "unstable" | "baseline">): string[] => [
+  ...unstable,
+  ...Object.keys(baseline).filter((name) => baseline[name] === "failed"),
+];
 
 /**
  * Passed when the run ended by itself, every fail-to-pass and every pass-to-pass test passed, and the report agrees with

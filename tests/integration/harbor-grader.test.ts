@@ -12,26 +12,38 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { FileChange, Task } from "../../core/task.ts";
+import type { PreparedEnvironment } from "../../services/environments/index.ts";
 import { harborFolder } from "../../services/formats/harbor/export.ts";
 import { writeFiles } from "../../services/formats/output.ts";
-import type { StandaloneTask } from "../../services/grading/index.ts";
+import { createGrading, type GradingService, type StandaloneTask } from "../../services/grading/index.ts";
+import { createProcessRuntime } from "../../services/sandbox/index.ts";
 import { tinyEnvironment, tinyStatement, tinyTask } from "../support/tiny-environment.ts";
 
 let folder: string;
 let exported: string;
+let tiny: PreparedEnvironment;
+let grading: GradingService;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "harbor-grader-"));
   exported = join(folder, "exported");
-  const environment = tinyEnvironment(join(folder, "environment"));
-  const about = { task: tinyTask, statement: tinyStatement, environment };
-  await writeFiles(exported, await harborFolder({ ...about, image: "none", network: "no-network" }));
+  tiny = tinyEnvironment(join(folder, "environment"));
+  const runtime = createProcessRuntime({ root: join(folder, "sandboxes"), nodePath: process.execPath });
+  grading = createGrading({ runtime });
+  await exportTo(exported, tinyTask, tiny);
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(async () => {
+  await grading?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
 
-const contentOf = (path: string): string => readFileSync(join(exported, path), "utf8");
+async function exportTo(to: string, task: Task, environment: PreparedEnvironment): Promise<void> {
+  const about = { task, statement: tinyStatement, environment };
+  await writeFiles(to, await harborFolder({ ...about, image: "none", network: "no-network" }));
+}
 
 let boxes = 0;
 
@@ -39,31 +51,32 @@ let boxes = 0;
 function grade(
   change: (tree: string) => void,
   spoil: (archive: string) => void = () => {},
+  from = exported,
 ): { reward: number | null; rule: string; graded: string } {
   const box = join(folder, `box-${++boxes}`);
   const repo = join(box, "repo");
   const logs = join(box, "logs");
   const agent = join(box, "agent");
-  for (const tree of [repo, agent]) cpSync(join(exported, "environment/tree"), tree, { recursive: true });
-  cpSync(join(exported, "environment/mounts/0"), join(repo, "node_modules"), { recursive: true });
+  for (const tree of [repo, agent]) cpSync(join(from, "environment/tree"), tree, { recursive: true });
+  cpSync(join(from, "environment/mounts/0"), join(repo, "node_modules"), { recursive: true });
   change(agent);
   mkdirSync(logs);
   const archive = join(logs, "repo.tar");
   execFileSync("tar", ["-C", agent, "-cf", archive, "."]);
   spoil(archive);
-  const task = JSON.parse(contentOf("tests/task.json")) as StandaloneTask;
-  const repeatable = join(exported, "tests/repeatable.cjs");
+  const task = JSON.parse(readFileSync(join(from, "tests/task.json"), "utf8")) as StandaloneTask;
+  const repeatable = join(from, "tests/repeatable.cjs");
   const here: StandaloneTask = {
     ...task,
     workdir: repo,
     agentArchive: archive,
-    tests: join(exported, "tests/tree"),
+    tests: join(from, "tests/tree"),
     env: { ...task.env, PATH: process.env.PATH ?? "", NODE_OPTIONS: `--require=${repeatable}` },
   };
   writeFileSync(join(box, "task.json"), JSON.stringify(here));
   const { status, stderr } = spawnSync(
     process.execPath,
-    [join(exported, "tests/grader/main.mjs"), join(box, "task.json"), logs],
+    [join(from, "tests/grader/main.mjs"), join(box, "task.json"), logs],
     { encoding: "utf8" },
   );
   const read = (name: string) => JSON.parse(readFileSync(join(logs, name), "utf8"));
@@ -144,4 +157,117 @@ describe("the exported grader", () => {
       ).reward,
     ).toBeNull();
   });
+});
+
+const file = (path: string, content: string): FileChange => ({
+  kind: "write",
+  path,
+  content,
+  encoding: "utf8",
+});
+
+function apply(changes: readonly FileChange[], tree: string): void {
+  for (const change of changes) {
+    const path = join(tree, change.path);
+    rmSync(path, { recursive: true, force: true });
+    mkdirSync(dirname(path), { recursive: true });
+    if (change.kind === "write") writeFileSync(path, Buffer.from(change.content, change.encoding));
+    if (change.kind === "symlink") symlinkSync(change.target, path);
+  }
+}
+
+describe("the exported grader and the grading service", () => {
+  const solved = tinyTask.gold;
+  const cheat = 'require("tap")("adds", true);\n';
+  const failsAlways = "test/old.js > old > holds#1";
+  const report = "out/report.tap";
+  const subject: Readonly<
+    Record<string, (box: string) => { readonly task: Task; readonly environment: PreparedEnvironment }>
+  > = {
+    plain: () => ({ task: tinyTask, environment: tiny }),
+    "with a test that fails in the untouched tree": (box) => {
+      const environment = tinyEnvironment(box);
+      writeFileSync(join(environment.root, "test/old.js"), 'require("tap")("old", false);\n');
+      const path = "test/old.js";
+      return {
+        task: tinyTask,
+        environment: {
+          ...environment,
+          key: "adder@1.0.0-000000000001",
+          entry: { ...environment.entry, tests: [...environment.entry.tests, path] },
+          commands: [
+            ...environment.commands,
+            { scope: path, argv: ["node", path], format: "tap", reportFile: null },
+          ],
+          baseline: { ...environment.baseline, [failsAlways]: "failed" },
+        },
+      };
+    },
+    "with a hidden file that is no test": (box) => {
+      const environment = tinyEnvironment(box);
+      writeFileSync(join(environment.root, "expected.json"), "5\n");
+      writeFileSync(
+        join(environment.root, "test/add.js"),
+        `const test = require("tap");\ntest("adds", require("../index.js")(2, 3) === require("../expected.json"));\n`,
+      );
+      return {
+        task: { ...tinyTask, hiddenFiles: [...tinyTask.hiddenFiles, "expected.json"] },
+        environment: { ...environment, key: "adder@1.0.0-000000000002" },
+      };
+    },
+    "with a report in the tree": (box) => {
+      const environment = tinyEnvironment(box);
+      writeFileSync(
+        join(environment.root, "test/add.js"),
+        `const fs = require("node:fs");\nconst ok = require("../index.js")(2, 3) === 5;\nfs.mkdirSync("out", { recursive: true });\nfs.writeFileSync("${report}", "# adds\\n" + (ok ? "ok" : "not ok") + " 1 holds\\n1..1\\n");\nif (!ok) process.exitCode = 1;\n`,
+      );
+      const commands = environment.commands.map((command) =>
+        command.scope === "test/add.js" ? { ...command, reportFile: report } : command,
+      );
+      return { task: tinyTask, environment: { ...environment, key: "adder@1.0.0-000000000003", commands } };
+    },
+    "whose base changes what steers tests": (box) => ({
+      task: { ...tinyTask, base: [...tinyTask.base, file("package.json", '{ "type": "module" }\n')] },
+      environment: { ...tinyEnvironment(box), key: "adder@1.0.0-000000000004" },
+    }),
+  };
+  const changes: Readonly<Record<string, readonly FileChange[]>> = {
+    nothing: [],
+    solution: solved,
+    "a weakened test": [file("test/add.js", cheat), file("test/zero.js", cheat)],
+    "a test folder that is a link": [{ kind: "symlink", path: "test", target: "lib" }, ...solved],
+    "other modules": [file("package.json", '{ "type": "module" }\n'), ...solved],
+    "a hidden file's content": [file("expected.json", "-1\n")],
+    "the hidden file as it is not": [file("expected.json", "7\n"), ...solved],
+    "a folder in the report's place": [file(`${report}/x`, ""), ...solved],
+    "a file in the place of the folder above the report": [
+      file("out", ""),
+      file("index.js", "module.exports = (a, b) => a + b;\n"),
+    ],
+    "an early end": [file("index.js", 'console.log("# adds\\nok 1 holds\\n1..1"); process.exit(0);\n')],
+    "an error": [file("index.js", "throw new Error();\n")],
+  };
+
+  it.each(Object.keys(subject))(
+    "give the same verdicts on a task %s",
+    async (name) => {
+      // NODE_OPTIONS has no blanks in its paths.
+      const at = join(folder, name.replaceAll(" ", "-"));
+      const { task, environment } = subject[name]!(join(at, "environment"));
+      await exportTo(join(at, "exported"), task, environment);
+      const verdicts = [];
+      for (const [what, change] of Object.entries(changes)) {
+        const here = await grading.grade({ environment, task, change, mode: "cold", reuse: false });
+        const there = grade(
+          (tree) => apply(change, tree),
+          () => {},
+          join(at, "exported"),
+        );
+        verdicts.push({ what, here: here.rule, there: there.rule });
+      }
+      expect(verdicts.filter(({ here, there }) => here !== there)).toEqual([]);
+      expect(verdicts.slice(0, 2).map(({ here }) => here)).toEqual(["fail-to-pass-failed", "all-passed"]);
+    },
+    120_000,
+  );
 });

@@ -3,7 +3,15 @@ import { basename, dirname, relative } from "node:path";
 import { stringify } from "smol-toml";
 import type { FileChange, Statement, Task } from "../../../core/task.ts";
 import type { PreparedEnvironment } from "../../environments/index.ts";
-import { limitsOf, STANDALONE_GRADER, type StandaloneTask, testMounts } from "../../grading/index.ts";
+import {
+  isProtected,
+  limitsOf,
+  protectionOf,
+  STANDALONE_GRADER,
+  type StandaloneTask,
+  testMounts,
+  toleratedFailures,
+} from "../../grading/index.ts";
 import { ExportError } from "../output.ts";
 import { readFolder } from "./folder.ts";
 import { standaloneModules } from "./modules.ts";
@@ -54,7 +62,7 @@ export async function harborFolder(input: HarborExport): Promise<FileChange[]> {
   const { task, statement, environment, image } = input;
   refuse(input);
   const snapshot = await readFolder(dirname(environment.root), basename(environment.root));
-  const roots = testMounts(environment.entry);
+  const restored = restoredPaths(input);
   const mounts = await Promise.all(
     environment.mounts.map(async ({ source, target }, i) => ({
       folder: `mounts/${i}`,
@@ -62,7 +70,6 @@ export async function harborFolder(input: HarborExport): Promise<FileChange[]> {
       files: await readFolder(dirname(source), basename(source)),
     })),
   );
-  const isTest = ({ path }: FileChange) => roots.some((root) => path === root || path.startsWith(`${root}/`));
   const modules = standaloneModules(STANDALONE_GRADER);
   return [
     text("instruction.md", statement.text),
@@ -71,10 +78,13 @@ export async function harborFolder(input: HarborExport): Promise<FileChange[]> {
     ...below("environment/tree", agentTree(snapshot, task)),
     ...mounts.flatMap(({ folder, files }) => below(`environment/${folder}`, files)),
     text("tests/test.sh", TEST_SCRIPT, true),
-    text("tests/task.json", `${JSON.stringify(graderTask(task, environment, roots), null, 1)}\n`),
+    text("tests/task.json", `${JSON.stringify(graderTask(task, environment, restored), null, 1)}\n`),
     text("tests/repeatable.cjs", REPEATABLE),
     ...below("tests/grader", modules),
-    ...below("tests/tree", snapshot.filter(isTest)),
+    ...below(
+      "tests/tree",
+      snapshot.filter(({ path }) => restored.some((root) => isAt(path, root))),
+    ),
     text("solution/solve.sh", solveScript(task.gold), true),
     ...below(
       "solution/tree",
@@ -123,23 +133,35 @@ export function agentTree(
     .sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
+const isAt = (path: string, root: string): boolean => path === root || path.startsWith(`${root}/`);
+
+/** What the environment decides, whatever the task's base or a change makes of it. The longer of two that contain each other is in the other. */
+function restoredPaths({ task, environment }: Pick<HarborExport, "task" | "environment">): string[] {
+  const protection = protectionOf({ environment, task });
+  const inBase = task.base.map(({ path }) => path).filter((path) => isProtected(path, protection));
+  const paths = [...new Set([...testMounts(environment.entry), ...task.hiddenFiles, ...inBase])].sort();
+  return paths.filter((path) => !paths.some((other) => other !== path && isAt(path, other)));
+}
+
 function graderTask(
   task: Task,
   environment: PreparedEnvironment,
   restored: readonly string[],
 ): StandaloneTask {
   const { cpuSeconds, wallSeconds } = limitsOf(environment);
-  const { failToPass, passToPass, gold } = task;
+  const { failToPass, passToPass } = task;
+  const { roots, allowed } = protectionOf({ environment, task });
+  const fixed = [...environment.mounts.flatMap(({ target }) => inTree(target)), ...roots];
   return {
     workdir: WORKDIR,
     agentArchive: COLLECT.archive,
     tests: "/tests/tree",
     restored,
-    fixed: environment.mounts.flatMap(({ target }) => inTree(target)),
-    allowed: gold.map(({ path }) => path),
+    fixed: fixed.filter((path) => !restored.some((root) => isAt(path, root))),
+    allowed: [...allowed],
     failToPass,
     passToPass,
-    unstable: environment.unstable,
+    tolerated: toleratedFailures(environment),
     commands: environment.commands,
     env: { ...TEST_ENV, ...environment.env },
     cpuSeconds,
