@@ -1,7 +1,9 @@
 /** Prepared environments of one sandbox host, kept in memory once loaded, until they turn out to be no longer what they were. */
 import type { EnvironmentAccess } from "../activities/index.ts";
 import {
+  type Catalogue,
   EnvironmentError,
+  loadEntries,
   loadEnvironment,
   type PreparedEnvironment,
   prepareEnvironment,
@@ -14,6 +16,8 @@ const PROOF_MS = 30_000;
 
 export interface EnvironmentAccessOptions {
   readonly dataFolder: string;
+  /** What can be prepared. Default: the bundled catalogue and what `dataFolder` has beside it. */
+  readonly entries?: () => Promise<Catalogue>;
   readonly runTests: RunTests;
   readonly log: (line: string) => void;
   /** Drops everything else that is kept of an environment: it is no longer what it was. */
@@ -22,6 +26,7 @@ export interface EnvironmentAccessOptions {
 
 export function environmentAccess({
   dataFolder,
+  entries = () => loadEntries(dataFolder),
   runTests,
   log,
   forget,
@@ -61,7 +66,9 @@ export function environmentAccess({
       const wanted = `${name} ${repeats}`;
       const known = await preparing.get(wanted);
       if (known !== undefined && (await isWhole(known.key))) return known;
-      const prepared = prepareEnvironment({ name, dataFolder, runTests, repeats, signal, log });
+      const prepared = entries().then((catalogue) =>
+        prepareEnvironment({ name, catalogue, dataFolder, runTests, repeats, signal, log }),
+      );
       preparing.set(wanted, prepared);
       prepared.then(
         (environment) => byKey.set(environment.key, prepared),

@@ -1,8 +1,8 @@
 /** What a sandbox host works with, per runtime: made when the first experiment asks for it. */
-import { join } from "node:path";
 import type { MetricMeter } from "@temporalio/common";
 import type { SandboxKit } from "../activities/index.ts";
 import type { SandboxRuntimeName } from "../core/experiment.ts";
+import { loadEntries, runtimeFolder } from "../services/environments/index.ts";
 import { createGrading } from "../services/grading/index.ts";
 import { type CommandCache, createCommandCache } from "../services/harness/index.ts";
 import { type HostOptions, hostRuntimes, type SandboxRuntime } from "../services/sandbox/index.ts";
@@ -35,13 +35,6 @@ export function sandboxKits(options: HostOptions, meter: MetricMeter): SandboxKi
   };
 }
 
-/**
- * An environment prepared in one runtime says nothing of another: its tests have run with other programs. So each has a folder of its own, but
- * the same key for the same files: only what its tests say can differ between them.
- */
-const environmentsOf = (runtime: SandboxRuntimeName, dataFolder: string): string =>
-  runtime === "process" ? dataFolder : join(dataFolder, runtime);
-
 function sandboxKit(runtime: SandboxRuntime, dataFolder: string): SandboxKit {
   const grading = createGrading({ runtime });
   const commandCaches = new Map<string, CommandCache>();
@@ -50,7 +43,8 @@ function sandboxKit(runtime: SandboxRuntime, dataFolder: string): SandboxKit {
     grading,
     synthesis: createSynthesis({ grading, sandboxRuntime: runtime, mode: "warm" }),
     environments: environmentAccess({
-      dataFolder: environmentsOf(runtime.name, dataFolder),
+      dataFolder: runtimeFolder(dataFolder, runtime.name),
+      entries: () => loadEntries(dataFolder),
       runTests: (request) => grading.runTests(request, "cold"),
       log: console.log,
       forget: async (key) => {

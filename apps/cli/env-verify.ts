@@ -1,16 +1,19 @@
-/** `env verify`: many environments proven side by side, their numbers in one table. */
+/** `env verify`: many environments proven side by side, their numbers in one table; and what any command prepares environments with. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SandboxRuntimeName } from "../../core/experiment.ts";
 import type { Catalogue, RunTests, Verification } from "../../services/environments/index.ts";
 import type { SandboxRuntime } from "../../services/sandbox/index.ts";
+import { UsageError } from "./errors.ts";
 import { formatTable, ProgressLine, writeJson, writeLine } from "./output.ts";
 
 /** Tests compile, start browsers' worth of modules and are timed: more at once than cores would slow each other into their limits. */
 const MOST_AT_ONCE = 4;
 
 export interface VerifyParts {
-  readonly folder: string;
+  /** Where its environments are kept. */
+  readonly dataFolder: string;
   readonly runTests: RunTests;
   readonly runtime: SandboxRuntime;
 }
@@ -29,10 +32,10 @@ export interface VerifyRequest {
 
 /** Exit code: 0 when every environment is what its pins say, else 1. */
 export async function verifyAll(
-  { folder, runTests, runtime }: VerifyParts,
+  partsOf: (name: string) => VerifyParts,
   { names, catalogue, repeats, json }: VerifyRequest,
 ): Promise<0 | 1> {
-  const { verifyEnvironment } = await import("../../services/environments/index.ts");
+  const { runtimeFolder, verifyEnvironment } = await import("../../services/environments/index.ts");
   const scratchFolder = await mkdtemp(join(tmpdir(), "tadpole-verify-"));
   const view = new ProgressLine();
   const results: Result[] = [];
@@ -40,11 +43,12 @@ export async function verifyAll(
   const work = async (): Promise<void> => {
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
       const of = name;
+      const { dataFolder, runTests, runtime } = partsOf(name);
       const result = await verifyEnvironment({
         name,
         catalogue,
-        dataFolder: folder,
-        scratchFolder,
+        dataFolder,
+        scratchFolder: runtimeFolder(scratchFolder, runtime.name),
         runTests,
         runtime,
         repeats,
@@ -102,4 +106,54 @@ function tableOf(results: readonly Result[]): string {
     { title: "CPU s", align: "right", value: number(({ cpuSeconds }) => cpuSeconds.toFixed(2)) },
     { title: "same", value: (result) => (isWrong(result) ? "no" : "yes") },
   ]);
+}
+
+/** The runtime asked for, else the first that can run the entry's tests. Throws UsageError for one that cannot: its own system is no image. */
+export async function runtimeFor(
+  entry: { readonly source: string },
+  asked: SandboxRuntimeName | undefined,
+): Promise<SandboxRuntimeName> {
+  const { runtimesOf } = await import("../../services/environments/index.ts");
+  const able = runtimesOf(entry);
+  if (asked !== undefined && !able.includes(asked))
+    throw new UsageError(`--runtime ${asked}: ${entry.source} runs in ${able.join(", ")} only`);
+  return asked ?? able[0]!;
+}
+
+interface Graders {
+  /** The data folder. */
+  readonly folder: string;
+  /** What a runtime's environments are prepared with, made when it is first asked for. */
+  of(runtime: SandboxRuntimeName): VerifyParts;
+}
+
+/** Cold graders of this data folder, for as long as `work` takes. */
+export async function withGrading<T>(work: (graders: Graders) => Promise<T>): Promise<T> {
+  const { createGrading } = await import("../../services/grading/index.ts");
+  const { runtimeFolder } = await import("../../services/environments/index.ts");
+  const { createRuntime } = await import("../../services/sandbox/index.ts");
+  const { dataFolder, hostOptions, prepareDataFolder } = await import("../../infra/stack/index.ts");
+  const folder = prepareDataFolder(dataFolder());
+  const closing: (() => Promise<void>)[] = [];
+  const made = new Map<SandboxRuntimeName, VerifyParts>();
+  const make = (name: SandboxRuntimeName): VerifyParts => {
+    const runtime = createRuntime(name, hostOptions(folder));
+    const grading = createGrading({ runtime });
+    closing.push(() => grading.close());
+    return {
+      dataFolder: runtimeFolder(folder, name),
+      runtime,
+      runTests: (request) => grading.runTests(request, "cold"),
+    };
+  };
+  const of = (name: SandboxRuntimeName): VerifyParts => {
+    const parts = made.get(name) ?? make(name);
+    made.set(name, parts);
+    return parts;
+  };
+  try {
+    return await work({ folder, of });
+  } finally {
+    for (const close of closing) await close();
+  }
 }

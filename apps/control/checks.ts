@@ -1,17 +1,22 @@
 /** Checks of an experiment before anything is started for it. */
 import type { ExperimentSettings, TaskSetSettings } from "../../core/experiment.ts";
 import { SettingsError } from "../../core/schemas/index.ts";
-import { loadCatalogue } from "../../services/environments/index.ts";
+import { dataFolder } from "../../infra/stack/index.ts";
+import { loadEntries } from "../../services/environments/index.ts";
 import { createOpenAIClient, PolicyError, requireTraining } from "../../services/policy/index.ts";
 
 export { codeVersion } from "../../infra/stack/code-version.ts";
 
 /**
- * Every environment must be in the catalogue, of a kind that tasks can be generated from, and none that start policies are made from may be
+ * Every environment must be in the catalogue or added to the data folder, of a kind that tasks can be generated from, and none that start policies are made from may be
  * trained or measured on. The generators read JavaScript and look for a failing call among tape's assertions. Throws SettingsError.
  */
-export async function checkEnvironments(settings: ExperimentSettings, file: string): Promise<void> {
-  const { entries } = await loadCatalogue();
+export async function checkEnvironments(
+  settings: ExperimentSettings,
+  file: string,
+  folder: string = dataFolder(),
+): Promise<void> {
+  const { entries } = await loadEntries(folder);
   const usable = entries
     .filter(({ role, framework }) => role !== "pretrain" && framework === "tape")
     .map((entry) => entry.name);
@@ -33,7 +38,7 @@ export async function checkEnvironments(settings: ExperimentSettings, file: stri
       field,
       line: null,
       found: unknown,
-      expected: `names of the catalogue (tadpole env list) whose tests use tape: ${usable.join(", ")}`,
+      expected: `names of environments (tadpole env list) whose tests use tape: ${usable.join(", ")}`,
     });
   }
 }

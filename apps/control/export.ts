@@ -5,7 +5,11 @@ import type { ArtifactRef } from "../../core/artifact.ts";
 import { type ExperimentSettings, GREEDY } from "../../core/experiment.ts";
 import type { Task } from "../../core/task.ts";
 import type { Sampling, Trajectory } from "../../core/trajectory.ts";
-import { loadEnvironment, type PreparedEnvironment } from "../../services/environments/index.ts";
+import {
+  loadEnvironment,
+  type PreparedEnvironment,
+  runtimeFolder,
+} from "../../services/environments/index.ts";
 import {
   atifTrajectory,
   defaultImage,
@@ -56,11 +60,12 @@ export async function exportHarbor(
   { db, artifacts, stack }: ExportSession,
   { experiment, out, limit = Number.POSITIVE_INFINITY, onProgress, image, network }: HarborRequest,
 ): Promise<ExportMarker> {
-  await getExperiment(db, experiment);
+  const settings = (await getExperiment(db, experiment)).settings as ExperimentSettings;
+  const dataFolder = runtimeFolder(stack.dataFolder, settings.sandbox.runtime);
   const admitted = (await admittedTasks(db, experiment)).slice(0, limit);
   const environments = new Map<string, Promise<PreparedEnvironment>>();
   const environmentOf = (key: string): Promise<PreparedEnvironment> => {
-    const loaded = environments.get(key) ?? loadEnvironment(stack.dataFolder, key);
+    const loaded = environments.get(key) ?? loadEnvironment(dataFolder, key);
     environments.set(key, loaded);
     return loaded;
   };

@@ -1,7 +1,7 @@
 /** Proof of an imported task on this host: its solution passes, doing nothing fails; then it is a task on record. */
-import { join } from "node:path";
 import type { FileChange, Verdict } from "../../core/task.ts";
 import { hostOptions } from "../../infra/stack/index.ts";
+import { runtimeFolder } from "../../services/environments/index.ts";
 import { type ImportedTask, type PreparedImport, prepareImport } from "../../services/formats/index.ts";
 import { createGrading } from "../../services/grading/index.ts";
 import { createHostImages, createRuntime, SandboxError } from "../../services/sandbox/index.ts";
@@ -56,7 +56,7 @@ export async function verifyImport(
   const grading = createGrading({ runtime });
   try {
     const prepared = await prepareImport(imported, {
-      dataFolder: join(stack.dataFolder, "docker"),
+      dataFolder: runtimeFolder(stack.dataFolder, "docker"),
       runtime,
       pull: (reference) => createHostImages(host).pull(reference, signal),
       ...(signal && { signal }),

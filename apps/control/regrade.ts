@@ -1,5 +1,4 @@
 /** Verdicts looked at again: saved changes graded anew, cold, on this host, without running an agent. */
-import { join } from "node:path";
 import type { ArtifactRef } from "../../core/artifact.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { FileChange, Task, Verdict } from "../../core/task.ts";
@@ -8,6 +7,7 @@ import {
   EnvironmentError,
   loadEnvironment,
   type PreparedEnvironment,
+  runtimeFolder,
 } from "../../services/environments/index.ts";
 import { createGrading, type GradingService } from "../../services/grading/index.ts";
 import { createRuntime, SandboxError } from "../../services/sandbox/index.ts";
@@ -89,8 +89,7 @@ export async function regrade(
   const reason = await runtime.unavailable();
   if (reason !== null) throw new SandboxError("unavailable", reason);
   const grading = createGrading({ runtime });
-  // Each runtime has a folder of its own: what an environment's tests say may differ between them.
-  const folder = name === "process" ? dataFolder : join(dataFolder, name);
+  const folder = runtimeFolder(dataFolder, name);
   try {
     const environment = (key: string) => loadEnvironment(folder, key);
     return await regradeAll({ db, artifacts, grading, environment }, request);

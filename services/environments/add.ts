@@ -3,26 +3,30 @@ import { existsSync } from "node:fs";
 import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
+import type { SandboxRuntimeName } from "../../core/experiment.ts";
 import { addedFolder, loadEntries } from "./added.ts";
 import { CATALOGUE_FOLDER, loadCatalogue } from "./catalogue.ts";
 import { type DetectOptions, detect, loadedPackages } from "./detect.ts";
 import { EnvironmentError } from "./errors.ts";
-import { moveIntoPlace, temporaryPath } from "./folders.ts";
+import { moveIntoPlace, runtimeFolder, temporaryPath } from "./folders.ts";
 import { frameworkTools } from "./frameworks.ts";
-import { parseGitSource, readCommit, resolveCommit } from "./git.ts";
+import { readCommit, resolveCommit } from "./git.ts";
 import { downloadModule } from "./go.ts";
 import { pinImage, readImage } from "./image.ts";
 import { installLock, runTool } from "./install.ts";
+import { isAtOrBelow } from "./paths.ts";
 import { PYTHON_PINS, PYTHON_SOURCES } from "./pin-entry.ts";
 import { readNpmLock } from "./pins.ts";
 import { type PrepareOptions, prepareEnvironment } from "./prepare.ts";
 import { downloadSdist, findSdist } from "./python.ts";
-import { imageOf, isSource, kindOf, REGISTRIES, SOURCE_HINT } from "./sources.ts";
+import { nameOf, runtimesOf, type Source, sourceOf } from "./sources.ts";
 import { readTree, type Tree } from "./tree.ts";
 import type { CatalogueEntry, PreparedEnvironment } from "./types.ts";
 
 export interface AddOptions extends Omit<PrepareOptions, "name" | "catalogue">, DetectOptions {
   readonly source: string;
+  /** What `runTests` runs them in; default the first that can. */
+  readonly runtime?: SandboxRuntimeName | undefined;
   /** Default: made from the source. */
   readonly name?: string | undefined;
   readonly role?: CatalogueEntry["role"] | undefined;
@@ -38,30 +42,16 @@ interface Resolved {
   readonly fields: Partial<CatalogueEntry>;
 }
 
-/** `npm:@a/b-c@1.0.0` becomes `b-c`. */
-export function nameOf(source: string): string {
-  const rest = source.slice(source.indexOf(":") + 1).replace(/(==.*|@[^@/]*|:[^:/]*)$/, "");
-  const last = rest
-    .replace(/\/+$/, "")
-    .split("/")
-    .at(-1)!
-    .replace(/\.git$/, "");
-  return (
-    last
-      .toLowerCase()
-      .replace(/[^a-z0-9]+/g, "-")
-      .replace(/^-+|-+$/g, "") || "environment"
-  );
-}
-
 /**
  * Adds an environment to the data folder: resolves and pins the source, finds or takes how it is tested, prepares it. Nothing is left of one that is
  * refused. Throws `EnvironmentError` with what is missing and the option that names it.
  */
 export async function addEnvironment(options: AddOptions): Promise<PreparedEnvironment> {
   const { source, dataFolder } = options;
-  if (!isSource(source)) throw new EnvironmentError("unknown", `${JSON.stringify(source)}: ${SOURCE_HINT}`);
-  const name = options.name ?? nameOf(source);
+  const wanted = sourceOf({ source });
+  const [able] = runtimesOf({ source });
+  const folders = { ...options, dataFolder: runtimeFolder(dataFolder, options.runtime ?? able!) };
+  const name = options.name ?? nameOf(wanted);
   const { entries } = await loadEntries(dataFolder);
   if (entries.some((entry) => entry.name === name))
     throw new EnvironmentError("unknown", `there is an environment ${name} already; choose another --name`);
@@ -70,13 +60,13 @@ export async function addEnvironment(options: AddOptions): Promise<PreparedEnvir
   const draft = temporaryPath(folder, name);
   await mkdir(draft);
   try {
-    const { tree, fields } = await resolve(options, draft);
+    const { tree, fields } = await resolve(wanted, folders, draft);
     const found = detect(source, tree, options);
-    const lock = await pinTools(options, draft, tree, found);
+    const lock = await pinTools(wanted, options, draft, tree, found);
     const entry = { name, source, role: options.role ?? "unseen", ...found, ...fields, ...lock };
     await writeFile(join(draft, "catalogue.yaml"), stringify({ packages: [entry] }));
     const catalogue = await loadCatalogue(draft);
-    const prepared = await prepareEnvironment({ ...options, name, catalogue });
+    const prepared = await prepareEnvironment({ ...folders, name, catalogue });
     const place = join(folder, name);
     if (existsSync(place))
       throw new EnvironmentError("unknown", `there is an environment ${name} already; choose another --name`);
@@ -87,18 +77,18 @@ export async function addEnvironment(options: AddOptions): Promise<PreparedEnvir
   }
 }
 
-async function resolve(options: AddOptions, draft: string): Promise<Resolved> {
+async function resolve(wanted: Source, options: AddOptions, draft: string): Promise<Resolved> {
   const { source, signal } = options;
-  switch (kindOf(source)) {
+  switch (wanted.kind) {
     case "npm": {
-      const [, name, version] = REGISTRIES.npm.exec(source) as unknown as [string, string, string];
+      const { name, version } = wanted;
       await writeLock(draft, { dependencies: { [name]: version } }, signal);
       const installed = await installLock(await readNpmLock(draft), options.dataFolder, options);
       const tree = await readTree(join(installed, name), (path) => path !== "node_modules");
       return { tree, fields: {} };
     }
     case "pypi": {
-      const [, name, version] = REGISTRIES.pypi.exec(source) as unknown as [string, string, string];
+      const { name, version } = wanted;
       const sha256 = await findSdist(name, version, signal);
       await mkdir(join(draft, PYTHON_PINS), { recursive: true });
       await writeFile(
@@ -108,19 +98,18 @@ async function resolve(options: AddOptions, draft: string): Promise<Resolved> {
       return { tree: await downloadSdist({ source, packageName: name, sha256 }, options), fields: {} };
     }
     case "go": {
-      const [, name, version] = REGISTRIES.go.exec(source) as unknown as [string, string, string];
+      const { name, version } = wanted;
       const { sum, tree } = await downloadModule(`${name}@v${version}`, options);
       await mkdir(join(draft, "go"), { recursive: true });
       await writeFile(join(draft, "go", "go.sum"), `${name} v${version} ${sum}\n`);
       return { tree, fields: {} };
     }
     case "git": {
-      const wanted = parseGitSource(source)!;
       const commit = await resolveCommit(wanted, options);
       return { tree: await readCommit(wanted.repository, commit, options), fields: { commit } };
     }
     case "docker": {
-      const image = await pinImage(imageOf(source)!, options.workdir);
+      const image = await pinImage(wanted.image, options.workdir);
       return { tree: await readImage(image), fields: { image } };
     }
   }
@@ -148,12 +137,13 @@ const NODE_LOCK = "node";
 
 /** Pins what the tests need beside the source; returns the fields that name it. */
 async function pinTools(
+  source: Source,
   options: AddOptions,
   draft: string,
   tree: Tree,
   found: ReturnType<typeof detect>,
 ): Promise<Partial<CatalogueEntry>> {
-  const kind = kindOf(options.source);
+  const { kind } = source;
   if (kind === "go" || kind === "docker" || found.framework === "go-test") return {};
   if (found.framework === "pytest" || found.framework === "unittest") {
     const file =
@@ -168,7 +158,7 @@ async function pinTools(
   const { dependencies = {}, devDependencies = {} } = JSON.parse(
     Buffer.from(tree.get("package.json")!).toString("utf8"),
   ) as Manifest;
-  const isTest = (path: string) => found.tests.some((test) => path === test || path.startsWith(`${test}/`));
+  const isTest = (path: string) => found.tests.some((test) => isAtOrBelow(path, test));
   const loaded = loadedPackages(tree, (path) => isTest(path) || /^tests?\//.test(path));
   const needed = Object.entries(devDependencies).filter(
     ([name]) =>
@@ -177,7 +167,7 @@ async function pinTools(
   const tools = needed
     .map(([name]) => name)
     .filter((name) => !frameworkTools(found.framework).includes(name));
-  if (kind === "git") {
+  if (source.kind === "git") {
     if (needed.length + Object.keys(dependencies).length === 0) return {};
     await writeLock(
       join(draft, NODE_LOCK),
@@ -186,10 +176,10 @@ async function pinTools(
     );
     return { lock: NODE_LOCK };
   }
-  const own = REGISTRIES.npm.exec(options.source)!;
+  if (source.kind !== "npm") return {};
   await writeLock(
     draft,
-    { dependencies: { [own[1]!]: own[2]! }, devDependencies: Object.fromEntries(needed) },
+    { dependencies: { [source.name]: source.version }, devDependencies: Object.fromEntries(needed) },
     options.signal,
   );
   return found.framework === "tape" || tools.length === 0 ? {} : { tools };

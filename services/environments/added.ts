@@ -2,9 +2,10 @@
 import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { SANDBOX_RUNTIMES } from "../../core/experiment.ts";
 import { type Catalogue, loadCatalogue } from "./catalogue.ts";
 import { EnvironmentError } from "./errors.ts";
-import { environmentsFolder } from "./folders.ts";
+import { environmentsFolder, runtimeFolder } from "./folders.ts";
 
 export function addedFolder(dataFolder: string): string {
   return join(environmentsFolder(dataFolder), "added");
@@ -36,7 +37,7 @@ export interface RemoveOptions {
   readonly force: boolean;
 }
 
-/** Removes an added environment and every preparation of it. Throws `EnvironmentError`: `unknown`, or `in-use` unless forced. */
+/** Removes an added environment and every preparation of it, in whichever runtime. Throws `EnvironmentError`: `unknown`, or `in-use` unless forced. */
 export async function removeEnvironment(options: RemoveOptions): Promise<void> {
   const { dataFolder, name, usedBy, force } = options;
   const entry = join(addedFolder(dataFolder), name);
@@ -57,7 +58,9 @@ export async function removeEnvironment(options: RemoveOptions): Promise<void> {
       `${name} is used by ${users.length === 1 ? "the experiment" : "experiments"} ${users.join(", ")}; --force removes it all the same`,
     );
   await rm(entry, { recursive: true });
-  const folder = environmentsFolder(dataFolder);
-  for (const key of await readdir(folder))
-    if (key.startsWith(`${name}@`)) await rm(join(folder, key), { recursive: true, force: true });
+  for (const runtime of SANDBOX_RUNTIMES) {
+    const folder = environmentsFolder(runtimeFolder(dataFolder, runtime));
+    for (const key of await readdir(folder).catch(() => []))
+      if (key.startsWith(`${name}@`)) await rm(join(folder, key), { recursive: true, force: true });
+  }
 }

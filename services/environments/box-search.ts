@@ -7,6 +7,8 @@ import type { Sandbox, SandboxRuntime } from "../sandbox/runtime.ts";
 import { CopySearch, type SourceCopy } from "./copies.ts";
 import { EnvironmentError } from "./errors.ts";
 import { type Language, languageOf } from "./frameworks.ts";
+import { leadsTo } from "./paths.ts";
+import { bareName, sourceOf } from "./sources.ts";
 import { readTree, type Tree } from "./tree.ts";
 import type { PreparedEnvironment } from "./types.ts";
 
@@ -21,8 +23,8 @@ const EXTENSIONS: Record<Language, readonly string[]> = {
 /** Packed packages, which a search of text does not look into: one that is named like the package under test is a copy. */
 const PACKED = ["whl", "egg", "pyz", "zip", "tgz", "tar.gz", "crate"];
 
-/** Kernel and devices; and the tree, which preparation has compared file by file. */
-const NOT_SEARCHED = new Set(["/proc", "/sys", "/dev", "/repo"]);
+/** Kernel and devices. */
+const NOT_SEARCHED = ["/proc", "/sys", "/dev"];
 
 /** Shorter lines are in every other file; a copy shares many longer ones with its original. */
 const LINE_LENGTH = 24;
@@ -53,9 +55,7 @@ export async function findBoxCopies(
   runtime: SandboxRuntime,
 ): Promise<SourceCopy[]> {
   const { entry, root } = environment;
-  const isSource = (path: string) =>
-    entry.sources.some((source) => source === path || source.startsWith(`${path}/`));
-  const sources = await readTree(root, isSource);
+  const sources = await readTree(root, leadsTo(entry.sources));
   const lines = tellingLines(sources);
   if (lines.length === 0) return [];
   const folder = await mkdtemp(join(tmpdir(), "tadpole-search-"));
@@ -64,10 +64,7 @@ export async function findBoxCopies(
   const sandbox = await openBox(environment, runtime, file);
   try {
     const language = languageOf(entry);
-    const tops = (
-      await output(sandbox, ["find", "/", "-mindepth", "1", "-maxdepth", "1", "!", "-type", "l"])
-    ).split("\n");
-    const searched = tops.filter((path) => path !== "" && !NOT_SEARCHED.has(path));
+    const searched = await besideTree(sandbox);
     const includes = EXTENSIONS[language].map((extension) => `--include=*.${extension}`);
     const hits = await output(sandbox, ["grep", "-rslaFZ", ...includes, "-f", LINES, "--", ...searched]);
     const search = new CopySearch(sources);
@@ -109,9 +106,31 @@ function openBox(
   );
 }
 
+/** Everything but the tree, which preparation has compared file by file: what lies beside each folder on the way to it. */
+async function besideTree(sandbox: Sandbox): Promise<string[]> {
+  const beside: string[] = [];
+  let next = "";
+  for (const part of sandbox.workdir.split("/").slice(1)) {
+    const folder = `${next}/`;
+    next = `${folder}${part}`;
+    const search = ["find", folder, "-mindepth", "1", "-maxdepth", "1", "!", "-type", "l", "-print0"];
+    const found = (await output(sandbox, search)).split("\0");
+    beside.push(...found.filter((path) => path !== "" && path !== next && !NOT_SEARCHED.includes(path)));
+  }
+  return beside;
+}
+
+/** A shell's exit codes for a program that cannot be run, or is not there. */
+const NOT_RUN = [126, 127];
+
 /** What a search printed: it may find nothing, and folders it must not read are no failure. */
 async function output(sandbox: Sandbox, argv: readonly string[]): Promise<string> {
   const result = await sandbox.exec(argv, EXEC);
+  if (NOT_RUN.includes(result.exitCode ?? 0))
+    throw new EnvironmentError(
+      "source-copy",
+      `the sandbox cannot be searched: ${argv[0]} does not run in it (${Buffer.from(result.stderr).toString("utf8").trim()})`,
+    );
   if (result.exitCode === null || result.timedOut || result.stdoutTruncated)
     throw new EnvironmentError("source-copy", `the search of the sandbox (${argv[0]}) did not reach its end`);
   return Buffer.from(result.stdout).toString("utf8");
@@ -123,12 +142,7 @@ async function packedCopies(
   sandbox: Sandbox,
   searched: readonly string[],
 ): Promise<SourceCopy[]> {
-  const name = entry.source
-    .replace(/^\w+:/, "")
-    .replace(/(==|@v?\d).*$/, "")
-    .split("/")
-    .at(-1)!;
-  const loose = name.replace(/[-_.]+/g, "[-_.]");
+  const loose = bareName(sourceOf(entry)).replace(/[-_.]+/g, "[-_.]");
   const tests = PACKED.flatMap((extension, index) => [
     ...(index === 0 ? [] : ["-o"]),
     ...["-iname", `${loose}-[0-9]*.${extension}`],

@@ -7,7 +7,7 @@ import { REPORT_FORMATS } from "../../core/task.ts";
 import { EnvironmentError } from "./errors.ts";
 import { GO_PINS, PinFiles, type Pinned, pinEntry } from "./pin-entry.ts";
 import { parseWith, readText } from "./pins.ts";
-import { FRAMEWORKS_OF, isSource, kindOf, SOURCE_HINT } from "./sources.ts";
+import { FRAMEWORKS_OF, parseSource, SOURCE_HINT, sourceOf } from "./sources.ts";
 import { type CatalogueEntry, FRAMEWORKS } from "./types.ts";
 
 /** The bundled catalogue's folder. */
@@ -43,7 +43,7 @@ const limit = z.int().positive();
 
 const entrySchema = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "expected lower-case letters, digits and hyphens"),
-  source: z.string().refine(isSource, SOURCE_HINT),
+  source: z.string().refine((text) => parseSource(text) !== undefined, SOURCE_HINT),
   role: z.enum(["train", "unseen", "pretrain"]),
   sources: z.array(relativePath).min(1),
   tests: z.array(relativePath).min(1),
@@ -79,7 +79,7 @@ function checkEntry(where: string, entry: RawEntry): void {
   const both = entry.sources.find((path) => entry.tests.includes(path));
   if (both !== undefined)
     throw new EnvironmentError("catalogue", `${where}: ${both} is among the sources and the tests`);
-  const kind = kindOf(entry.source);
+  const { kind } = sourceOf(entry);
   if (!FRAMEWORKS_OF[kind].includes(entry.framework))
     throw new EnvironmentError(
       "catalogue",

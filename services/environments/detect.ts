@@ -1,6 +1,7 @@
 /** Finds out how a tree is tested, and which of its files are sources and which are tests. Pure. */
 import picomatch from "picomatch";
 import { EnvironmentError } from "./errors.ts";
+import { isAtOrBelow } from "./paths.ts";
 import type { Tree } from "./tree.ts";
 import type { CatalogueEntry, Framework } from "./types.ts";
 
@@ -60,7 +61,7 @@ const PYTEST_SETTINGS = ["pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini"]
 function pythonFramework(tree: Tree, tests: readonly string[]): Framework {
   const configured = PYTEST_SETTINGS.some((path) => /pytest/.test(textOf(tree, path)));
   const imported = [...tree.keys()]
-    .filter((path) => tests.some((test) => path === test || path.startsWith(`${test}/`)))
+    .filter((path) => tests.some((test) => isAtOrBelow(path, test)))
     .some((path) => path.endsWith(".py") && /^\s*(import|from) pytest\b/m.test(textOf(tree, path)));
   return configured || imported ? "pytest" : "unittest";
 }
@@ -141,7 +142,7 @@ export function detect(name: string, tree: Tree, options: DetectOptions): Detect
           );
   if (tests.length === 0)
     throw new EnvironmentError("unknown", `${name}: found no test files; name them by --tests <glob>`);
-  const isTest = (path: string) => tests.some((test) => path === test || path.startsWith(`${test}/`));
+  const isTest = (path: string) => tests.some((test) => isAtOrBelow(path, test));
   const sources = (
     options.sources !== undefined
       ? byGlob(options.sources)

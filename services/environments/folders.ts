@@ -2,11 +2,21 @@
 import { randomBytes } from "node:crypto";
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { SandboxRuntimeName } from "../../core/experiment.ts";
 
 const TEMPORARY = ".tmp-";
 
 /** A preparation takes seconds; a temporary folder this old has lost its process. */
 const ABANDONED_MS = 3_600_000;
+
+/**
+ * The data folder of what was prepared in a runtime. An environment prepared in one says nothing of another: its tests have run with other programs.
+ * So each has a folder of its own, but the same key for the same files: only what its tests say can differ between them. What was added is listed in the
+ * data folder itself, for all of them.
+ */
+export function runtimeFolder(dataFolder: string, runtime: SandboxRuntimeName): string {
+  return runtime === "process" ? dataFolder : join(dataFolder, runtime);
+}
 
 /** Where the environments of a data folder are kept. */
 export function environmentsFolder(dataFolder: string): string {

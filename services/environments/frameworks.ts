@@ -1,5 +1,6 @@
 /** How each framework's tests are run: commands, variables, limits. */
 import type { TestCommand } from "../../core/task.ts";
+import { type SourceKind, sourceOf } from "./sources.ts";
 import type { CatalogueEntry, Framework, LimitOverrides } from "./types.ts";
 
 /** Where Python's test tools and dependencies lie in a sandbox. */
@@ -160,15 +161,22 @@ function discover(folder: string, hasFile: HasFile): TestCommand {
   };
 }
 
-const SOURCE_LANGUAGES: Record<string, Language> = { npm: "node", pypi: "python", go: "go" };
+const SOURCE_LANGUAGES: Record<SourceKind, Language> = {
+  npm: "node",
+  pypi: "python",
+  go: "go",
+  git: "other",
+  docker: "other",
+};
 
 /** The language whose tools an entry's sandbox must have. */
 export function languageOf(entry: Pick<CatalogueEntry, "framework" | "source" | "lock">): Language {
   const { language } = TABLE[entry.framework];
   if (language !== "other") return language;
   // Only npm's lockfiles are named so where the source is a repository.
-  if (entry.source.startsWith("git:") && entry.lock !== undefined) return "node";
-  return SOURCE_LANGUAGES[entry.source.slice(0, entry.source.indexOf(":"))] ?? "other";
+  const { kind } = sourceOf(entry);
+  if (kind === "git" && entry.lock !== undefined) return "node";
+  return SOURCE_LANGUAGES[kind];
 }
 
 /** Packages the framework itself needs. */

@@ -6,6 +6,7 @@ import { safePath } from "./archive.ts";
 import { EnvironmentError } from "./errors.ts";
 import { environmentsFolder } from "./folders.ts";
 import { runTool } from "./install.ts";
+import type { GitSource } from "./sources.ts";
 import type { Tree } from "./tree.ts";
 
 /** Nothing of the user's settings and nothing a repository brings may run: no hooks, no prompts, no helper programs as transports. */
@@ -20,23 +21,6 @@ const SAFE = ["-c", "core.hooksPath=/dev/null", "-c", "transfer.fsckObjects=true
 
 /** Blobs are read in one go; a repository of sources is far smaller. */
 const MAX_BYTES = 512 * 1024 * 1024;
-
-export interface GitSource {
-  /** Path or URL. */
-  readonly repository: string;
-  /** Branch, tag or commit. */
-  readonly ref: string;
-}
-
-/** `git:<path or URL>@<ref>`: the last `@` separates, because URLs have others before the host. */
-export function parseGitSource(source: string): GitSource | undefined {
-  const match = /^git:(.+)@([^@:\s]+)$/.exec(source);
-  const [, repository, ref] = match ?? [];
-  if (repository === undefined || ref === undefined) return undefined;
-  // Both become arguments of git.
-  if (repository.startsWith("-") || ref.startsWith("-")) return undefined;
-  return { repository, ref };
-}
 
 export interface FetchOptions {
   readonly dataFolder: string;
@@ -57,7 +41,10 @@ async function mirror(repository: string, options: FetchOptions): Promise<string
 }
 
 /** The commit a ref names now, 40 hex digits. Throws `EnvironmentError("install")`. */
-export async function resolveCommit(source: GitSource, options: FetchOptions): Promise<string> {
+export async function resolveCommit(
+  source: Pick<GitSource, "repository" | "ref">,
+  options: FetchOptions,
+): Promise<string> {
   const folder = await mirror(source.repository, options);
   await git(
     folder,

@@ -4,6 +4,7 @@ import { canonicalJson } from "../../core/canonical.ts";
 import type { PinnedEntry } from "./catalogue.ts";
 import { EnvironmentError } from "./errors.ts";
 import { commandsOf } from "./frameworks.ts";
+import { isAtOrBelow } from "./paths.ts";
 import type { EnvironmentRecord } from "./record.ts";
 import { hashTree, type Tree } from "./tree.ts";
 import type { CatalogueEntry } from "./types.ts";
@@ -81,7 +82,7 @@ export function assertPaths(entry: CatalogueEntry, tree: Tree): void {
 }
 
 function hasPath(tree: Tree, path: string): boolean {
-  return tree.has(path) || [...tree.keys()].some((file) => file.startsWith(`${path}/`));
+  return [...tree.keys()].some((file) => isAtOrBelow(file, path));
 }
 
 export function toMaterials(entry: PinnedEntry, gathered: Gathered): Materials {
@@ -110,5 +111,5 @@ const plainCommand = (command: ReturnType<typeof commandsOf>[number]) => ({
 
 /** Whether an entry's `omit` leaves a path in the tree; folders are refused whole. */
 export function isKept(entry: Pick<PinnedEntry, "omit">, path: string): boolean {
-  return !entry.omit.some((omitted) => path === omitted || path.startsWith(`${omitted}/`));
+  return !entry.omit.some((omitted) => isAtOrBelow(path, omitted));
 }

@@ -3,9 +3,8 @@ import { join } from "node:path";
 import type { SandboxImage } from "../sandbox/runtime.ts";
 import { EnvironmentError } from "./errors.ts";
 import { languageOf } from "./frameworks.ts";
-import { parseGitSource } from "./git.ts";
 import { type NpmLock, normalName, parseGoSum, parseRequirements, readNpmLock, readText } from "./pins.ts";
-import { kindOf, REGISTRIES } from "./sources.ts";
+import { bareName, type DockerSource, type GitSource, type RegistrySource, sourceOf } from "./sources.ts";
 import type { CatalogueEntry } from "./types.ts";
 
 /** sdists under test; and, by an entry's `lock`, the wheels its tests need. */
@@ -77,8 +76,12 @@ export class PinFiles {
   }
 }
 
-async function pinNpm(where: string, entry: CatalogueEntry, files: PinFiles): Promise<Pinned> {
-  const [, packageName, version] = REGISTRIES.npm.exec(entry.source) as unknown as [string, string, string];
+async function pinNpm(
+  where: string,
+  { name: packageName, version }: RegistrySource,
+  entry: CatalogueEntry,
+  files: PinFiles,
+): Promise<Pinned> {
   const lock = await files.lock(entry.lock ?? "");
   if (lock.dependencies[packageName] !== version)
     throw new EnvironmentError(
@@ -102,8 +105,12 @@ async function wheelsOf(entry: CatalogueEntry, files: PinFiles): Promise<string 
   return join(files.folder, PYTHON_PINS, `${lock}.txt`);
 }
 
-async function pinPypi(where: string, entry: CatalogueEntry, files: PinFiles): Promise<Pinned> {
-  const [, packageName, version] = REGISTRIES.pypi.exec(entry.source) as unknown as [string, string, string];
+async function pinPypi(
+  where: string,
+  { name: packageName, version }: RegistrySource,
+  entry: CatalogueEntry,
+  files: PinFiles,
+): Promise<Pinned> {
   const pinned = (await files.requirements(PYTHON_SOURCES)).get(normalName(packageName));
   if (pinned?.version !== version || pinned.hashes.length !== 1)
     throw new EnvironmentError(
@@ -119,8 +126,11 @@ async function pinPypi(where: string, entry: CatalogueEntry, files: PinFiles): P
   };
 }
 
-async function pinGo(where: string, entry: CatalogueEntry, files: PinFiles): Promise<Pinned> {
-  const [, packageName, version] = REGISTRIES.go.exec(entry.source) as unknown as [string, string, string];
+async function pinGo(
+  where: string,
+  { name: packageName, version }: RegistrySource,
+  files: PinFiles,
+): Promise<Pinned> {
   const integrity = (await files.goSums()).get(`${packageName}@v${version}`);
   if (integrity === undefined)
     throw new EnvironmentError("catalogue", `${where}: ${GO_PINS} has no ${packageName} v${version}`);
@@ -129,8 +139,12 @@ async function pinGo(where: string, entry: CatalogueEntry, files: PinFiles): Pro
 
 const COMMIT_SHOWN = 12;
 
-async function pinGit(where: string, entry: CatalogueEntry, files: PinFiles): Promise<Pinned> {
-  const { repository } = parseGitSource(entry.source)!;
+async function pinGit(
+  where: string,
+  source: GitSource,
+  entry: CatalogueEntry,
+  files: PinFiles,
+): Promise<Pinned> {
   if (entry.commit === undefined)
     throw new EnvironmentError(
       "catalogue",
@@ -140,18 +154,14 @@ async function pinGit(where: string, entry: CatalogueEntry, files: PinFiles): Pr
   const lock = language === "node" && entry.lock !== undefined ? await files.lock(entry.lock) : null;
   const wheels = language === "python" ? await wheelsOf(entry, files) : null;
   return {
-    packageName: repository
-      .replace(/\/+$/, "")
-      .split(/[/:]/)
-      .at(-1)!
-      .replace(/\.git$/, ""),
+    packageName: bareName(source),
     version: entry.commit.slice(0, COMMIT_SHOWN),
     integrity: `commit:${entry.commit}`,
-    pins: { kind: "git", repository, commit: entry.commit, lock, wheels },
+    pins: { kind: "git", repository: source.repository, commit: entry.commit, lock, wheels },
   };
 }
 
-function pinDocker(where: string, entry: CatalogueEntry): Pinned {
+function pinDocker(where: string, source: DockerSource, entry: CatalogueEntry): Pinned {
   const { image } = entry;
   const id = /sha256:([0-9a-f]{64})$/.exec(image?.reference ?? "")?.[1];
   if (image === undefined || id === undefined)
@@ -160,7 +170,7 @@ function pinDocker(where: string, entry: CatalogueEntry): Pinned {
       `${where}: image.reference: expected an image's id or digest, sha256:…`,
     );
   return {
-    packageName: entry.source.replace(/^docker:/, ""),
+    packageName: source.image,
     version: id.slice(0, COMMIT_SHOWN),
     integrity: `sha256:${id}`,
     pins: { kind: "docker", image },
@@ -169,16 +179,17 @@ function pinDocker(where: string, entry: CatalogueEntry): Pinned {
 
 /** Throws `EnvironmentError("catalogue")` naming `where` when the files beside the catalogue do not pin the entry. */
 export async function pinEntry(where: string, entry: CatalogueEntry, files: PinFiles): Promise<Pinned> {
-  switch (kindOf(entry.source)) {
+  const source = sourceOf(entry);
+  switch (source.kind) {
     case "npm":
-      return pinNpm(where, entry, files);
+      return pinNpm(where, source, entry, files);
     case "pypi":
-      return pinPypi(where, entry, files);
+      return pinPypi(where, source, entry, files);
     case "go":
-      return pinGo(where, entry, files);
+      return pinGo(where, source, files);
     case "git":
-      return pinGit(where, entry, files);
+      return pinGit(where, source, entry, files);
     case "docker":
-      return pinDocker(where, entry);
+      return pinDocker(where, source, entry);
   }
 }

@@ -8,6 +8,7 @@ import { findBuiltinCopies } from "./builtins.ts";
 import { EnvironmentError } from "./errors.ts";
 import { flakeBound } from "./flake.ts";
 import { languageOf } from "./frameworks.ts";
+import { leadsTo } from "./paths.ts";
 import { type PrepareOptions, prepareEnvironment } from "./prepare.ts";
 import { type EnvironmentRecord, readRecord } from "./record.ts";
 import { assertHistory } from "./snapshot.ts";
@@ -52,7 +53,7 @@ async function assertNoCopyInReach(
 ): Promise<void> {
   const { entry, root } = environment;
   if (entry.role === "pretrain") return;
-  const sources = await readTree(root, (path) => isOnTheWayTo(entry.sources, path));
+  const sources = await readTree(root, leadsTo(entry.sources));
   const copies = [
     ...(languageOf(entry) === "node" ? findBuiltinCopies(sources) : []),
     ...(runtime === undefined ? [] : await findBoxCopies(environment, runtime)),
@@ -62,10 +63,6 @@ async function assertNoCopyInReach(
   const share = Math.round(copy.share * 100);
   const where = copy.file.startsWith("node:") ? `Node's ${copy.file}` : `${copy.file}, in the sandbox,`;
   throw new EnvironmentError("source-copy", `${entry.name}: ${where} holds ${share} % of ${copy.source}`);
-}
-
-function isOnTheWayTo(files: readonly string[], path: string): boolean {
-  return files.some((file) => file === path || file.startsWith(`${path}/`));
 }
 
 /**

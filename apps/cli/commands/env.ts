@@ -1,13 +1,12 @@
 /** `env add | list | show | verify | remove`: the environments tasks are made in, and their proof. */
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { SANDBOX_RUNTIMES, type SandboxRuntimeName } from "../../../core/experiment.ts";
 import { REPORT_FORMATS, type ReportFormat } from "../../../core/task.ts";
 import type { Framework, PreparedEnvironment } from "../../../services/environments/index.ts";
 import { examples, wantsJson } from "../command.ts";
-import { flakesOf, type VerifyParts, verifyAll } from "../env-verify.ts";
+import { flakesOf, runtimeFor, verifyAll, withGrading } from "../env-verify.ts";
 import { UsageError } from "../errors.ts";
 import { formatTable, ProgressLine, writeJson, writeLine } from "../output.ts";
-
-type RuntimeName = "process" | "docker";
 
 interface AddCommandOptions {
   readonly name?: string;
@@ -22,11 +21,14 @@ interface AddCommandOptions {
   readonly workdir?: string;
   readonly repeats: number;
   readonly timeout: number;
-  readonly runtime?: RuntimeName;
+  readonly runtime?: SandboxRuntimeName;
 }
 
 const runtimeOption = () =>
-  new Option("--runtime <name>", "run the tests in sandboxes of this runtime").choices(["process", "docker"]);
+  new Option(
+    "--runtime <name>",
+    "run the tests in sandboxes of this runtime (default: process; docker for an image)",
+  ).choices(SANDBOX_RUNTIMES);
 
 export function register(program: Command): void {
   const env = program
@@ -71,12 +73,13 @@ function registerAdd(env: Command): void {
         );
       const json = wantsJson(self);
       const view = new ProgressLine();
-      const runtime = options.runtime ?? (source.startsWith("docker:") ? "docker" : "process");
+      const runtime = await runtimeFor({ source }, options.runtime);
       const { name, role, framework, sources, tests, requirements, workdir, repeats } = options;
-      const prepared = await withGrading(runtime, async ({ folder, runTests }) => {
-        const { addEnvironment } = await import("../../../services/environments/index.ts");
-        return addEnvironment({
+      const { addEnvironment } = await import("../../../services/environments/index.ts");
+      const prepared = await withGrading(({ folder, of }) =>
+        addEnvironment({
           source,
+          runtime,
           ...{ name, role, framework, sources, tests, requirements, workdir, repeats },
           wallSeconds: options.timeout,
           test:
@@ -88,10 +91,10 @@ function registerAdd(env: Command): void {
                   reportFile: options.reportFile ?? null,
                 },
           dataFolder: folder,
-          runTests,
+          runTests: of(runtime).runTests,
           ...(json ? {} : { log: (line: string) => view.note(`  ${line}`) }),
-        });
-      }).finally(() => view.clear());
+        }),
+      ).finally(() => view.clear());
       if (json) return writeJson(prepared);
       for (const line of await describe(prepared)) writeLine(line);
     });
@@ -140,11 +143,15 @@ function registerShow(env: Command): void {
     )
     .argument("<name>", "its name (tadpole env list)")
     .addOption(runtimeOption())
-    .action(async (name: string, options: { readonly runtime?: RuntimeName }, command: Command) => {
+    .action(async (name: string, options: { readonly runtime?: SandboxRuntimeName }, command: Command) => {
       const json = wantsJson(command);
-      const prepared = await withGrading(options.runtime ?? "process", async ({ folder, runTests }) => {
-        const { prepareEnvironment } = await import("../../../services/environments/index.ts");
-        return prepareEnvironment({ name, dataFolder: folder, runTests });
+      const { findEntry, loadEntries, prepareEnvironment } = await import(
+        "../../../services/environments/index.ts"
+      );
+      const prepared = await withGrading(async ({ folder, of }) => {
+        const catalogue = await loadEntries(folder);
+        const { dataFolder, runTests } = of(await runtimeFor(findEntry(catalogue, name), options.runtime));
+        return prepareEnvironment({ name, catalogue, dataFolder, runTests });
       });
       if (json) return writeJson(prepared);
       for (const line of await describe(prepared)) writeLine(line);
@@ -164,7 +171,7 @@ function registerVerify(env: Command): void {
     .action(
       async (
         names: readonly string[],
-        options: { readonly repeats: number; readonly runtime?: RuntimeName },
+        options: { readonly repeats: number; readonly runtime?: SandboxRuntimeName },
         command: Command,
       ) => {
         const { loadEntries } = await import("../../../services/environments/index.ts");
@@ -174,8 +181,11 @@ function registerVerify(env: Command): void {
         const unknown = names.find((name) => !known.includes(name));
         if (unknown !== undefined)
           throw new UsageError(`no environment "${unknown}" (tadpole env list): ${known.join(", ")}`);
-        process.exitCode = await withGrading(options.runtime ?? "process", (parts) =>
-          verifyAll(parts, {
+        const wanted = catalogue.entries.filter(({ name }) => names.length === 0 || names.includes(name));
+        const runtimes = new Map<string, SandboxRuntimeName>();
+        for (const entry of wanted) runtimes.set(entry.name, await runtimeFor(entry, options.runtime));
+        process.exitCode = await withGrading(({ of }) =>
+          verifyAll((name) => of(runtimes.get(name)!), {
             names: names.length > 0 ? names : known,
             catalogue,
             repeats: options.repeats,
@@ -203,11 +213,24 @@ function registerRemove(env: Command): void {
   examples(remove, ["env remove my-library"]);
 }
 
-/** Experiments of the record; throws where no stack runs, because then nobody knows. */
+/**
+ * Experiments of the record. Throws UsageError where a record was kept but no stack runs: nothing uses an environment then, but nobody knows which
+ * experiments were made with it.
+ */
 async function usersOf(name: string): Promise<readonly string[]> {
+  const { existsSync } = await import("node:fs");
+  const { dataFolder, StackError, stackFiles } = await import("../../../infra/stack/index.ts");
+  const folder = dataFolder();
+  if (!existsSync(stackFiles(folder).postgres) && !process.env.DATABASE_URL) return [];
   const { withRecord } = await import("../../control/index.ts");
   const { experimentsUsing } = await import("../../../services/store/index.ts");
-  return withRecord(({ db }) => experimentsUsing(db, name));
+  return withRecord(({ db }) => experimentsUsing(db, name)).catch((cause: unknown) => {
+    if (!(cause instanceof StackError)) throw cause;
+    throw new UsageError(
+      `no stack runs in ${folder}, so nothing uses ${name} now; but experiments on record may name it, and without it they can be neither continued nor graded again. tadpole up, and the record is looked into; --force removes it all the same`,
+      { cause },
+    );
+  });
 }
 
 const NAMES: Record<Framework, true> = {
@@ -250,19 +273,4 @@ async function describe(prepared: PreparedEnvironment): Promise<string[]> {
     `baseline ${counted}${failing > 0 ? `, ${failing} fail untouched` : ""}`,
     `flakes   ${flakesOf({ unstable, runs, flakeBound: flakeBound(runs) })}`,
   ];
-}
-
-/** A cold grader of this data folder, for as long as `work` takes. */
-async function withGrading<T>(name: RuntimeName, work: (parts: VerifyParts) => Promise<T>): Promise<T> {
-  const { createGrading } = await import("../../../services/grading/index.ts");
-  const { createRuntime } = await import("../../../services/sandbox/index.ts");
-  const { dataFolder, hostOptions, prepareDataFolder } = await import("../../../infra/stack/index.ts");
-  const folder = prepareDataFolder(dataFolder());
-  const runtime = createRuntime(name, hostOptions(folder));
-  const grading = createGrading({ runtime });
-  try {
-    return await work({ folder, runtime, runTests: (request) => grading.runTests(request, "cold") });
-  } finally {
-    await grading.close();
-  }
 }
