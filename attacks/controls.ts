@@ -122,7 +122,14 @@ async function believesTests(box: Sandbox, { environment, task }: Target): Promi
     codes.push(result.exitCode);
     const file = reportFile === null ? null : await box.read(reportFile).catch(() => null);
     const text = file === null ? printed(result) : Buffer.from(file).toString("utf8");
-    const { statuses } = parseReport(format, { text, stderr: "", truncated: false, exitCode: 0, scope });
+    const { statuses } = parseReport(format, {
+      text,
+      stderr: "",
+      truncated: false,
+      exitCode: 0,
+      scope,
+      workdir: environment.image?.workdir ?? "/repo",
+    });
     for (const name of Object.keys(statuses)) if (statuses[name] === "passed") passed.add(name);
   }
   return codes.every((code) => code === 0) || task.failToPass.every((name) => passed.has(name));

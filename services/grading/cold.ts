@@ -7,7 +7,7 @@ import { commandsOf } from "./commands.ts";
 import { mountsOf } from "./protect.ts";
 import { composeChanges, gradedManifest } from "./tree.ts";
 import type { TestRunner, TestRunRequest, TestRunResult } from "./types.ts";
-import { HELPER_LIMITS, placeOutside, splitFiles } from "./verifier-files.ts";
+import { HELPER_LIMITS, placeOutside, splitFiles, workdirOf } from "./verifier-files.ts";
 
 /** A sandbox whose run was lost with its process is reaped after the run's own limit and this. */
 const DEADLINE_EXTRA_MS = 60_000;
@@ -45,7 +45,7 @@ async function runCold(runtime: SandboxRuntime, request: TestRunRequest): Promis
   );
   try {
     await placeOutside(sandbox, files.outside);
-    const results = new CommandResults(request);
+    const results = new CommandResults({ ...request, workdir: workdirOf(environment) });
     for (const command of commandsOf(request)) {
       if (results.stoppedBy !== undefined) break;
       await removeReport(sandbox, command);

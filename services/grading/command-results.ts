@@ -28,13 +28,13 @@ export interface ReportText {
   readonly cut: boolean;
 }
 
-/** Seconds of a whole run. */
-type RunBudget = Pick<TestRunRequest, "cpuSeconds" | "wallSeconds" | "signal">;
+/** Seconds of a whole run, and where its tree is. */
+type Run = Pick<TestRunRequest, "cpuSeconds" | "wallSeconds" | "signal"> & { readonly workdir: string };
 
 /** Adds up the results of a run's commands; the limits are the run's, each command gets what is left. */
 export class CommandResults {
   stoppedBy: TestRunResult["stoppedBy"];
-  private readonly request: RunBudget;
+  private readonly request: Run;
   private readonly reports: TestReport[] = [];
   private readonly exitCodes: Record<string, number | null> = {};
   private readonly contradictions: string[] = [];
@@ -42,7 +42,7 @@ export class CommandResults {
   private cpuSeconds = 0;
   private wallSeconds = 0;
 
-  constructor(request: RunBudget) {
+  constructor(request: Run) {
     this.request = request;
   }
 
@@ -87,7 +87,7 @@ export class CommandResults {
     if (this.stoppedBy !== undefined) return { statuses: {}, complete: false };
     const { text, cut: truncated } = file;
     const { format, scope } = command;
-    return parseReport(format, { text, stderr, truncated, exitCode, scope });
+    return parseReport(format, { text, stderr, truncated, exitCode, scope, workdir: this.request.workdir });
   }
 
   result(): Omit<TestRunResult, "treeHash"> {

@@ -6,6 +6,7 @@ import { CommandResults } from "./command-results.ts";
 import { commandsOf } from "./commands.ts";
 import { gradedManifest } from "./tree.ts";
 import type { TestRunner, TestRunRequest, TestRunResult } from "./types.ts";
+import { WORKDIR } from "./verifier-files.ts";
 import { WarmServer } from "./warm-process.ts";
 
 export interface WarmOptions {
@@ -85,7 +86,7 @@ async function runOn(
   overlay: readonly FileChange[],
 ): Promise<Omit<TestRunResult, "treeHash">> {
   const commands = commandsOf(request);
-  const results = new CommandResults(request);
+  const results = new CommandResults({ ...request, workdir: WORKDIR });
   const files = commands.map(({ scope }) => scope);
   const done = await server.run(files, overlay, results.remaining());
   for (const [index, result] of done.entries()) results.add(commands[index]!, result);

@@ -179,7 +179,14 @@ async function passingTests(
       outputBytes: 2 ** 22,
     });
     const text = Buffer.from(stdout).toString("utf8");
-    const report = parseReport("pytest", { text, stderr: "", truncated: false, exitCode, scope: "" });
+    const report = parseReport("pytest", {
+      text,
+      stderr: "",
+      truncated: false,
+      exitCode,
+      scope: "",
+      workdir: "/testbed",
+    });
     if (!report.complete) throw new Error(`pytest: ${text}${Buffer.from(stderr).toString("utf8")}`);
     return Object.keys(report.statuses).filter((name) => report.statuses[name] === "passed");
   } finally {

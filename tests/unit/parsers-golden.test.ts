@@ -30,7 +30,14 @@ function readFolder(tool: string): Golden[] {
       const extension = ["txt", "json", "xml"].find((end) => existsSync(`${base}.${end}`))!;
       const stderr = existsSync(`${base}.stderr.txt`) ? readFileSync(`${base}.stderr.txt`, "utf8") : "";
       const text = readFileSync(`${base}.${extension}`, "utf8");
-      const input = { text, stderr, truncated: false, exitCode: expected.exitCode, scope: "" };
+      const input = {
+        text,
+        stderr,
+        truncated: false,
+        exitCode: expected.exitCode,
+        scope: "",
+        workdir: "/repo",
+      };
       return { id: `${tool}/${file.slice(0, -suffix.length)}`, extension, input, ...expected };
     });
 }
@@ -50,6 +57,22 @@ describe("reports of the real tools", () => {
   it.each(goldens.map((golden) => [golden.id, golden] as const))("%s", (_, golden) => {
     const { statuses, complete } = parse(golden);
     expect({ statuses, complete }).toEqual({ statuses: golden.statuses, complete: golden.complete });
+  });
+});
+
+describe("the same reports of another working tree", () => {
+  const files = goldens.filter(({ input }) => `${input.text}${input.stderr}`.includes("/repo/"));
+
+  it.each(files.map((golden) => [golden.id, golden] as const))("have the same names: %s", (_, golden) => {
+    const move = (text: string) => text.replaceAll("/repo/", "/testbed/");
+    const { input, format } = golden;
+    const moved = { ...input, text: move(input.text), stderr: move(input.stderr), workdir: "/testbed" };
+    expect(parseReport(format, moved).statuses).toEqual(golden.statuses);
+  });
+
+  it("are of jest, vitest and node --test at least", () => {
+    const formats = new Set(files.map(({ format }) => format));
+    expect([...formats]).toEqual(expect.arrayContaining(["jest", "vitest", "node-test"]));
   });
 });
 

@@ -11,6 +11,7 @@ const input = (text: string, more: Partial<ReportInput> = {}): ReportInput => ({
   truncated: false,
   exitCode: 0,
   scope: "",
+  workdir: "/repo",
   ...more,
 });
 

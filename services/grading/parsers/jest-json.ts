@@ -14,11 +14,15 @@ const STATUSES: Readonly<Record<string, TestStatus>> = {
  * Names are `<file> > <describe> > … > <test>`. A file that failed without a failed test (it does not load, or holds no test) is one failed test.
  * Complete when each total is the number of such results, and the run was not interrupted.
  */
-export function readJestJson(json: Readonly<Record<string, unknown>>, scope: string): TestReport {
+export function readJestJson(
+  json: Readonly<Record<string, unknown>>,
+  scope: string,
+  workdir: string,
+): TestReport {
   const results = new Results(scope);
   const counts = { passed: 0, failed: 0, todo: 0, other: 0 };
   for (const file of recordsOf(json.testResults)) {
-    const path = repoPath(stringOf(file.name));
+    const path = repoPath(stringOf(file.name), workdir);
     const tests = recordsOf(file.assertionResults);
     for (const test of tests) {
       const status = stringOf(test.status);

@@ -7,10 +7,10 @@ import { indentOf, jsonIn, linesOf, repoPath } from "./text.ts";
 import type { ReportInput } from "./types.ts";
 
 /** The text is on stderr; what tests print goes to either. */
-export function parseJest({ text, stderr, scope }: ReportInput): TestReport {
+export function parseJest({ text, stderr, scope, workdir }: ReportInput): TestReport {
   const json = jsonIn(text);
-  if (json !== undefined && Array.isArray(json.testResults)) return readJestJson(json, scope);
-  return readVerbose(linesOf(stderr.includes("Tests:") ? stderr : text), scope);
+  if (json !== undefined && Array.isArray(json.testResults)) return readJestJson(json, scope, workdir);
+  return readVerbose(linesOf(stderr.includes("Tests:") ? stderr : text), scope, workdir);
 }
 
 const MARKS: readonly (readonly [mark: string, status: TestStatus])[] = [
@@ -23,7 +23,7 @@ const MARKS: readonly (readonly [mark: string, status: TestStatus])[] = [
 ];
 
 /** Under a file's `PASS` or `FAIL` line its tree, two spaces a level, up to the next empty line. */
-function readVerbose(lines: readonly string[], scope: string): TestReport {
+function readVerbose(lines: readonly string[], scope: string, workdir: string): TestReport {
   const results = new Results(scope);
   const counts: Record<TestStatus, number> = { passed: 0, failed: 0, skipped: 0, xfail: 0 };
   const path: string[] = [];
@@ -34,7 +34,7 @@ function readVerbose(lines: readonly string[], scope: string): TestReport {
   for (const line of lines) {
     const header = /^ ?(?:PASS|FAIL) +(\S.*)$/.exec(line)?.[1];
     if (header !== undefined) {
-      file = repoPath(withoutTime(header));
+      file = repoPath(withoutTime(header), workdir);
       path.splice(0, path.length, file);
       inTree = true;
     } else if (line.trim() === "● Test suite failed to run" && file !== undefined && summaries === 0) {

@@ -16,7 +16,7 @@ interface Result {
  * Names are the titles from the outermost suite inwards, joined by ` > `; a suite, and a test with subtests, has a status of its own. A file
  * that reported no test counts as one where it failed. Complete when there are as many results as the summary says.
  */
-export function parseNodeTest({ text, scope }: ReportInput): TestReport {
+export function parseNodeTest({ text, scope, workdir }: ReportInput): TestReport {
   const lines = linesOf(text);
   // What tests print stands in the spec reporter's text as it is; in TAP it is a comment.
   const tap =
@@ -26,7 +26,7 @@ export function parseNodeTest({ text, scope }: ReportInput): TestReport {
   for (const { path, status, hasChildren } of results) {
     const isFile = path.length === 1 && !hasChildren && FILE_TITLE.test(path[0]!);
     if (isFile && status === "passed") continue;
-    report.add(isFile ? repoPath(path[0]!) : path.join(" > "), status);
+    report.add(isFile ? repoPath(path[0]!, workdir) : path.join(" > "), status);
   }
   return report.report(complete);
 }

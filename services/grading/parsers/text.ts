@@ -19,12 +19,10 @@ export function indentOf(line: string): number {
   return at;
 }
 
-/** Every sandbox has its working tree here. */
-const WORKDIR = "/repo/";
-
-/** A file's path relative to the working tree, where it lies inside. */
-export function repoPath(path: string): string {
-  if (path.startsWith(WORKDIR)) return path.slice(WORKDIR.length);
+/** A file's path relative to the working tree `workdir`, where it lies inside. */
+export function repoPath(path: string, workdir: string): string {
+  const prefix = workdir.endsWith("/") ? workdir : `${workdir}/`;
+  if (path.startsWith(prefix)) return path.slice(prefix.length);
   return path.startsWith("./") ? path.slice(2) : path;
 }
 

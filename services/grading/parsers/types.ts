@@ -13,6 +13,8 @@ export interface ReportInput {
   readonly exitCode: number | null;
   /** Stands before every test's name, as `<scope> > `; "" = nothing does. */
   readonly scope: string;
+  /** Absolute path of the working tree: names of files below it are relative to it. */
+  readonly workdir: string;
 }
 
 /**

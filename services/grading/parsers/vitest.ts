@@ -6,9 +6,9 @@ import { Results } from "./results.ts";
 import { jsonIn, linesOf } from "./text.ts";
 import type { ReportInput } from "./types.ts";
 
-export function parseVitest({ text, stderr, scope }: ReportInput): TestReport {
+export function parseVitest({ text, stderr, scope, workdir }: ReportInput): TestReport {
   const json = jsonIn(text);
-  if (json !== undefined && Array.isArray(json.testResults)) return readJestJson(json, scope);
+  if (json !== undefined && Array.isArray(json.testResults)) return readJestJson(json, scope, workdir);
   return readText(linesOf(text), linesOf(stderr), scope);
 }
 
