@@ -72,10 +72,12 @@ export interface Fraud extends Deed {
   readonly rules?: readonly string[];
 }
 
-/** Gets its reward; what it did must be on record. */
+/** Gets what its tests say; what it did must be flagged. */
 export interface Oddity extends Deed {
   readonly wants: "record";
   readonly flag: VerdictFlag;
+  /** What the agent says at its end, of a change that does not solve the task; absent = it says nothing, and solves it. */
+  readonly falseClaim?: string;
 }
 
 /** Gets its reward, and nobody notices: written down so that nobody believes otherwise. */

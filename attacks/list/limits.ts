@@ -28,7 +28,7 @@ export const LIMITS: readonly Attack[] = [
     ...base,
     name: "fill-disk",
     what: "fills /tmp and the tree",
-    rules: ["killed"],
+    rules: ["killed", "fail-to-pass-failed"],
     script: prepend(
       "index.js",
       "var fs = require('fs'); ['/tmp/f', '/repo/f'].forEach(function (f) { try { for (var n = 0; n < 100; n++) fs.appendFileSync(f, Buffer.alloc(4 << 20, 1)); } catch (e) {} }); require('child_process').spawnSync('sleep', ['1']);",
@@ -38,7 +38,7 @@ export const LIMITS: readonly Attack[] = [
     ...base,
     name: "fork-bomb",
     what: "starts processes until it is stopped",
-    rules: ["killed"],
+    rules: ["killed", "timeout"],
     script: prepend(
       "index.js",
       "var cp = require('child_process'); for (var i = 0; i < 400; i++) try { cp.spawn('sleep', ['20'], { detached: true, stdio: 'ignore' }).on('error', function () {}); } catch (e) {} cp.spawnSync('sleep', ['1']);",

@@ -1,6 +1,5 @@
-/** Attempts to leave the sandbox: from commands and from file calls, to files, network, processes and hidden tests. */
+/** Attempts to leave the process runtime's sandbox, from commands and from file calls; what both runtimes prevent is in `attacks/`. */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createProcessRuntime, type Sandbox, type SandboxRuntime } from "../../services/sandbox/index.ts";
@@ -11,9 +10,6 @@ const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString("utf8");
 let folder: string;
 let runtime: SandboxRuntime;
 let sandbox: Sandbox;
-let server: Server;
-let port: number;
-let connections = 0;
 
 beforeAll(async () => {
   // Not in /tmp: the sandbox has a /tmp of its own, and a path there would be a path of its own.
@@ -24,12 +20,6 @@ beforeAll(async () => {
   writeFileSync(join(folder, "modules", "dep.js"), "1;\n");
   writeFileSync(join(folder, "hidden-test.js"), SECRET, { mode: 0o644 });
   runtime = createProcessRuntime({ root: join(folder, "sandboxes"), nodePath: process.execPath });
-  server = createServer((socket) => {
-    connections++;
-    socket.end(SECRET);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "0.0.0.0", resolve));
-  port = (server.address() as { port: number }).port;
   sandbox = await runtime.create(
     {
       root: join(folder, "environment"),
@@ -43,7 +33,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await sandbox?.destroy();
-  server?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 beforeEach(() =>
@@ -84,13 +73,6 @@ describe("from commands", () => {
     }
     const names = (await bash("ls /")).out.split("\n").filter(Boolean);
     expect(names.filter((name) => !/^(bin|dev|etc|lib\d*|proc|repo|sbin|tmp|usr)$/.test(name))).toEqual([]);
-  });
-
-  it("no text of the host's hidden files can be found anywhere", async () => {
-    const { out } = await bash(
-      `timeout 15 grep -rls ${SECRET.slice(0, 10)} / --exclude-dir=proc --exclude-dir=usr --exclude-dir=dev; echo end`,
-    );
-    expect(out).toBe("end\n");
   });
 
   it("accounts and names are made up", async () => {
@@ -153,13 +135,7 @@ describe("from commands", () => {
     );
   });
 
-  it("no network is reached, not even the host's own services", async () => {
-    const addresses = ["127.0.0.1", "0.0.0.0", "localhost", "10.0.0.1", "8.8.8.8"];
-    for (const address of addresses) {
-      const code = `require("net").connect(${port}, "${address}").on("connect", () => console.log("in")).on("error", (e) => console.log("no")).setTimeout(1000, () => process.exit())`;
-      expect({ address, out: (await bash(`node -e '${code}'`)).out }).not.toMatchObject({ out: "in\n" });
-    }
-    expect(connections).toBe(0);
+  it("the loopback is the only network there is", async () => {
     expect((await bash("cat /proc/net/dev | tail -n +3 | cut -d: -f1")).out.trim()).toBe("lo");
   });
 

@@ -1,0 +1,30 @@
+/** The attack suite's list: every hack code is tried, and what is declared of it is what the list expects. */
+import { describe, expect, it } from "vitest";
+import { HACK_CODES, type HackCode } from "../../attacks/codes.ts";
+import { ATTACKS } from "../../attacks/list/index.ts";
+import { VERDICT_FLAGS } from "../../services/grading/index.ts";
+
+const codes = Object.keys(HACK_CODES) as HackCode[];
+
+describe("the list of attacks", () => {
+  it("tries each of the seventeen codes", () => {
+    expect(codes).toHaveLength(17);
+    expect(codes.filter((code) => !ATTACKS.some((attack) => attack.code === code))).toEqual([]);
+  });
+
+  it("names each attack once", () => {
+    expect(new Set(ATTACKS.map(({ name }) => name)).size).toBe(ATTACKS.length);
+  });
+
+  it("has a flag for each code that is only flagged, and an attack that must raise it", () => {
+    const flagged = codes.filter((code) => HACK_CODES[code] === "flagged");
+    expect([...VERDICT_FLAGS].sort()).toEqual([...flagged].sort());
+    for (const code of flagged)
+      expect(ATTACKS.some((attack) => attack.wants === "record" && attack.flag === code)).toBe(true);
+  });
+
+  it("leaves a control out only with a reason", () => {
+    for (const { name, control } of ATTACKS)
+      expect([name, control.kind === "none" ? control.why : "tried"]).not.toContain("");
+  });
+});
