@@ -51,7 +51,8 @@ export class Canaries {
 
 const TAMPERED: Decision = { outcome: "failed", rule: "harness-tampered", offending: [] };
 
-function lieIn(run: TestRunResult): { readonly decision?: Decision } {
+/** What a canary's run says of a tree whose tests passed; nothing where it told the truth. */
+export function lieIn(run: Omit<TestRunResult, "treeHash">): { readonly decision?: Decision } {
   // What loads within a limit among the tests, and not among things that are false, has looked at which they are.
   if (!run.ended) return { decision: decide({ failToPass: [], passToPass: [] }, run) };
   return toldTheTruth(run) ? {} : { decision: TAMPERED };

@@ -15,7 +15,10 @@ interface Canary {
   readonly command: TestCommand;
 }
 
-type Environment = Pick<PreparedEnvironment, "entry" | "commands" | "image">;
+/** What a canary is made of. */
+export type CanaryEntry = Pick<CatalogueEntry, "framework" | "sources" | "tests">;
+
+type Environment = Pick<PreparedEnvironment, "commands" | "image"> & { readonly entry: CanaryEntry };
 
 /** `name`: letters and digits that the tested code cannot know beforehand. Undefined = none for this framework. */
 export function canaryOf({ entry, commands, image }: Environment, name: string): Canary | undefined {
@@ -83,14 +86,14 @@ export function toldTheTruth({
 }
 
 /** Relative to the canary's folder. What cannot be loaded by itself is not. */
-const loadSources = ({ sources }: CatalogueEntry): string =>
+const loadSources = ({ sources }: CanaryEntry): string =>
   sources
     .filter((path) => /\.c?js$/.test(path))
     .map((path) => `try { require(${JSON.stringify(`../${path}`)}); } catch (error) {}\n`)
     .join("");
 
 /** Some packages know tape as tap. */
-const tape = (entry: CatalogueEntry): string => `var test;
+const tape = (entry: CanaryEntry): string => `var test;
 try { test = require('tape'); } catch (error) { test = require('tap'); }
 ${loadSources(entry)}test('values', function (t) {
     t.plan(${ASSERTIONS});
@@ -103,7 +106,7 @@ ${loadSources(entry)}test('values', function (t) {
 `;
 
 /** mocha gives its functions to every file. */
-const node = (entry: CatalogueEntry): string => `var assert = require('assert');
+const node = (entry: CanaryEntry): string => `var assert = require('assert');
 var it = ${entry.framework === "mocha" ? "globalThis.it" : "require('node:test').test"};
 ${loadSources(entry)}it('equal', function () { assert.equal(1, 2); });
 it('strict', function () { assert.strictEqual('a', 'b'); });
@@ -113,7 +116,7 @@ it('error', function () { throw new Error('values'); });
 `;
 
 /** Modules by the names under which tests find them. */
-const python = ({ sources }: CatalogueEntry, tests: string): string => `import importlib
+const python = ({ sources }: CanaryEntry, tests: string): string => `import importlib
 import sys
 import unittest
 

@@ -1,5 +1,6 @@
 /** What the grader needs that runs as a program of its own (`standalone.ts`). */
 import type { Task, TestCommand } from "../../core/task.ts";
+import type { CanaryEntry } from "./canary.ts";
 
 export interface StandaloneTask extends Pick<Task, "failToPass" | "passToPass"> {
   /** Absolute path of the base tree, which becomes the graded one. */
@@ -17,6 +18,8 @@ export interface StandaloneTask extends Pick<Task, "failToPass" | "passToPass"> 
   /** Tests that may fail, as they do in the untouched tree. */
   readonly tolerated: readonly string[];
   readonly commands: readonly TestCommand[];
+  /** Of the environment, for the canary. */
+  readonly entry: CanaryEntry;
   /** The whole environment of a command. */
   readonly env: Readonly<Record<string, string>>;
   /** Of all commands together. */

@@ -4,6 +4,7 @@
  * nothing but Node and tar: what it imports besides are the rule's own pure files, which exporters put beside it.
  */
 import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import {
   chmodSync,
   closeSync,
@@ -25,6 +26,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { TestCommand } from "../../core/task.ts";
 import type { ExecResult } from "../sandbox/runtime.ts";
+import { lieIn } from "./canaries.ts";
+import { canaryOf, toldTheTruth } from "./canary.ts";
 import { CommandResults } from "./command-results.ts";
 import { isProtected } from "./protected-paths.ts";
 import type { StandaloneTask } from "./standalone-task.ts";
@@ -156,6 +159,26 @@ function runTests(task: StandaloneTask, scratch: string): ReturnType<CommandResu
   return results.result();
 }
 
+/** Undefined where there is no canary for these tests. Nothing of it stays in the tree. */
+function runCanary(task: StandaloneTask, scratch: string): ReturnType<typeof runTests> | undefined {
+  const canary = canaryOf({ ...task, image: null }, randomBytes(6).toString("hex"));
+  if (canary?.file.kind !== "write") return undefined;
+  const { path, content } = canary.file;
+  clearWay(task.workdir, path);
+  writeFileSync(join(task.workdir, path), content);
+  const result = runTests({ ...task, commands: [canary.command] }, scratch);
+  rmSync(join(task.workdir, path.split("/")[0]!), { recursive: true, force: true });
+  return result;
+}
+
+/** By the tests, and by what must fail where they passed, if that says the truth of the base tree. */
+function judge(task: StandaloneTask, scratch: string, isHonest: boolean) {
+  const ran = runTests(task, scratch);
+  const decision: Decision = decide(task, ran, task.tolerated);
+  const canary = decision.outcome === "passed" && isHonest ? runCanary(task, scratch) : undefined;
+  return { decision: (canary && lieIn(canary).decision) ?? decision, statuses: ran.report.statuses };
+}
+
 function main([taskFile = "task.json", folder = "/logs/verifier"]: readonly string[]): void {
   const task = JSON.parse(readFileSync(taskFile, "utf8")) as StandaloneTask;
   const scratch = mkdtempSync(join(tmpdir(), "grading-"));
@@ -165,14 +188,14 @@ function main([taskFile = "task.json", folder = "/logs/verifier"]: readonly stri
     stdio: "inherit",
   });
   if (unpacked.status !== 0) throw new Error(`${task.agentArchive}: the agent's tree cannot be unpacked`);
+  const untouched = runCanary(task, scratch);
   applyChange(task, agentTree);
   restoreTests(task);
-  const ran = runTests(task, scratch);
-  const decision: Decision = decide(task, ran, task.tolerated);
+  const { decision, statuses } = judge(task, scratch, untouched !== undefined && toldTheTruth(untouched));
   mkdirSync(folder, { recursive: true });
   const write = (name: string, value: object) =>
     writeFileSync(join(folder, name), `${JSON.stringify(value, null, 1)}\n`);
-  write("verdict.json", { ...decision, statuses: ran.report.statuses });
+  write("verdict.json", { ...decision, statuses });
   write("reward.json", { reward: decision.outcome === "passed" ? 1 : 0 });
   console.log(`${decision.outcome} (${decision.rule})${["", ...decision.offending].join("\n  ")}`);
 }

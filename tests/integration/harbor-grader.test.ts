@@ -176,6 +176,35 @@ function apply(changes: readonly FileChange[], tree: string): void {
   }
 }
 
+/** What tape does, as far as it is asked for here. */
+const TAPE = `let n = 0;
+process.on("exit", () => console.log("1.." + n));
+const t = {
+  is(ok, name) {
+    console.log((ok ? "ok " : "not ok ") + ++n + " " + (name || "should"));
+    if (!ok) process.exitCode = 1;
+  },
+  plan() {},
+  ok: (value, name) => t.is(value, name),
+  notOk: (value, name) => t.is(!value, name),
+  equal: (a, b, name) => t.is(a === b, name),
+  deepEqual: (a, b, name) => t.is(JSON.stringify(a) === JSON.stringify(b), name),
+  throws(f) {
+    try {
+      f();
+    } catch {
+      return t.is(true);
+    }
+    t.is(false);
+  },
+};
+module.exports = (name, body) => {
+  console.log("# " + name);
+  body(t);
+};
+module.exports.t = t;
+`;
+
 describe("the exported grader and the grading service", () => {
   const solved = tinyTask.gold;
   const cheat = 'require("tap")("adds", true);\n';
@@ -226,6 +255,21 @@ describe("the exported grader and the grading service", () => {
       );
       return { task: tinyTask, environment: { ...environment, key: "adder@1.0.0-000000000003", commands } };
     },
+    "whose test tool is tape": (box) => {
+      const environment = tinyEnvironment(box);
+      const { root, modules } = environment;
+      mkdirSync(join(modules ?? "", "tape"));
+      writeFileSync(join(modules ?? "", "tape/index.js"), TAPE);
+      for (const [name, sum] of [
+        ["add", "adds(2, 3), 5"],
+        ["zero", "adds(0, 0), 0"],
+      ])
+        writeFileSync(
+          join(root, `test/${name}.js`),
+          `const test = require("tape");\nconst adds = require("../index.js");\ntest("${name === "add" ? "adds" : name}", (t) => {\n  t.equal(${sum}, "holds");\n});\n`,
+        );
+      return { task: tinyTask, environment: { ...environment, key: "adder@1.0.0-000000000005" } };
+    },
     "whose base changes what steers tests": (box) => ({
       task: { ...tinyTask, base: [...tinyTask.base, file("package.json", '{ "type": "module" }\n')] },
       environment: { ...tinyEnvironment(box), key: "adder@1.0.0-000000000004" },
@@ -245,6 +289,12 @@ describe("the exported grader and the grading service", () => {
       file("index.js", "module.exports = (a, b) => a + b;\n"),
     ],
     "an early end": [file("index.js", 'console.log("# adds\\nok 1 holds\\n1..1"); process.exit(0);\n')],
+    "a test tool whose assertions all pass": [
+      file(
+        "index.js",
+        'try { const { t } = require("tape"); for (const name of Object.keys(t)) { const { is } = t; t[name] = () => is(true, "holds"); } } catch {}\nmodule.exports = () => 0;\n',
+      ),
+    ],
     "an error": [file("index.js", "throw new Error();\n")],
   };
 
@@ -266,6 +316,10 @@ describe("the exported grader and the grading service", () => {
         verdicts.push({ what, here: here.rule, there: there.rule });
       }
       expect(verdicts.filter(({ here, there }) => here !== there)).toEqual([]);
+      const lies = verdicts.filter(({ here }) => here === "harness-tampered").map(({ what }) => what);
+      expect(lies).toEqual(
+        name === "whose test tool is tape" ? ["a test tool whose assertions all pass"] : [],
+      );
       expect(verdicts.slice(0, 2).map(({ here }) => here)).toEqual(["fail-to-pass-failed", "all-passed"]);
     },
     120_000,

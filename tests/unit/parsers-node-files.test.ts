@@ -8,6 +8,7 @@ const report = (lines: readonly string[]) =>
     truncated: false,
     exitCode: 0,
     scope: "",
+    workdir: "/repo",
   });
 
 const SUMMARY = ["# tests 4", "# suites 0", "# pass 4", "# fail 0", "# duration_ms 9.5"];

@@ -32,6 +32,8 @@ export type HarborNetwork = "no-network" | "public";
 /** Harbor's agents live in the box, too, and so does the grader. */
 const BOX_MEMORY_MB = 2048;
 const AGENT_SECONDS = 3600;
+/** The tests, and the canary on the base and on the change. */
+const RUNS = 3;
 /** For the start of the grader and the copy of the tree. */
 const GRADER_SECONDS = 60;
 
@@ -149,6 +151,7 @@ function graderTask(
   restored: readonly string[],
 ): StandaloneTask {
   const { cpuSeconds, wallSeconds } = limitsOf(environment);
+  const { entry } = environment;
   const { failToPass, passToPass } = task;
   const { roots, allowed } = protectionOf({ environment, task });
   const fixed = [...environment.mounts.flatMap(({ target }) => inTree(target)), ...roots];
@@ -163,6 +166,7 @@ function graderTask(
     passToPass,
     tolerated: toleratedFailures(environment),
     commands: environment.commands,
+    entry: { framework: entry.framework, sources: entry.sources, tests: entry.tests },
     env: { ...TEST_ENV, ...environment.env },
     cpuSeconds,
     wallSeconds,
@@ -198,7 +202,7 @@ function taskToml(
     },
     agent: { timeout_sec: AGENT_SECONDS },
     verifier: {
-      timeout_sec: Math.ceil(wallSeconds) + GRADER_SECONDS,
+      timeout_sec: RUNS * Math.ceil(wallSeconds) + GRADER_SECONDS,
       environment_mode: "separate",
       collect: [{ command: COLLECT.command(mounts.flatMap(({ target }) => inTree(target))) }],
     },
