@@ -1,4 +1,4 @@
-/** What sandboxes cost: a command in each runtime, memory; each against a reference or a peer of the same run. */
+/** What sandboxes cost: a command in each runtime, a rollout, memory; each against a reference or a peer of the same run. */
 import { join } from "node:path";
 import { createDockerRuntime } from "../services/sandbox/index.ts";
 import { type BenchContext, type Measure, temporaryFolder } from "./bench.ts";
@@ -6,6 +6,7 @@ import { benchEnvironment, environmentSpec } from "./sandbox-environment.ts";
 import { commandLatency } from "./sandbox-latency.ts";
 import { sandboxMemory } from "./sandbox-memory.ts";
 import { commandOverhead } from "./sandbox-process.ts";
+import { rolloutCost } from "./sandbox-rollout.ts";
 import { benchIdentity, smallSpec } from "./sandbox-spec.ts";
 
 export async function run(context: BenchContext): Promise<readonly Measure[]> {
@@ -22,6 +23,7 @@ export async function run(context: BenchContext): Promise<readonly Measure[]> {
   context.defer(() => sandbox.destroy());
   measures.push(...(await commandLatency(context, sandbox)));
   const environment = await benchEnvironment(context, runtime);
+  measures.push(...(await rolloutCost(context, runtime, environment)));
   measures.push(...(await sandboxMemory(context, environmentSpec(environment))));
   return measures;
 }
