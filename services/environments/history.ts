@@ -13,13 +13,22 @@ export function withoutHistory(changes: readonly FileChange[]): readonly FileCha
   return changes.filter(({ path }) => !isHistory(path));
 }
 
-function applied(tree: Tree, changes: readonly FileChange[]): Tree {
+interface WithLinks {
+  readonly files: Map<string, Uint8Array>;
+  readonly links: Map<string, string>;
+}
+
+/** The host's copies of environments have no links; a change may bring some. */
+function applied(tree: Tree, changes: readonly FileChange[]): WithLinks {
   const files = new Map(tree);
+  const links = new Map<string, string>();
   for (const change of changes) {
+    files.delete(change.path);
+    links.delete(change.path);
     if (change.kind === "write") files.set(change.path, Buffer.from(change.content, change.encoding));
-    else files.delete(change.path);
+    if (change.kind === "symlink") links.set(change.path, change.target);
   }
-  return files;
+  return { files, links };
 }
 
 /**
@@ -32,16 +41,14 @@ export async function historyOverlay(
 ): Promise<readonly FileChange[]> {
   if (!existsSync(join(environment.root, ".git"))) return [];
   const before = await readTree(environment.root);
-  const old = [...before.keys()].filter(isHistory);
+  const given = overlay.filter(({ path }) => !isHistory(path));
   const plain = new Map([...before].filter(([path]) => !isHistory(path)));
-  const tree = applied(
-    plain,
-    overlay.filter(({ path }) => !isHistory(path)),
-  );
-  const history = snapshotOf(tree);
-  assertHistory(environment.key, new Map([...tree, ...history]), "one");
-  return [
-    ...old.filter((path) => !history.has(path)).map((path): FileChange => ({ kind: "delete", path })),
+  const { files, links } = applied(plain, given);
+  const history = snapshotOf(files, links);
+  const changes: FileChange[] = [
+    ...[...before.keys()]
+      .filter((path) => isHistory(path) && !history.has(path))
+      .map((path): FileChange => ({ kind: "delete", path })),
     ...[...history].map(
       ([path, content]): FileChange => ({
         kind: "write",
@@ -51,4 +58,8 @@ export async function historyOverlay(
       }),
     ),
   ];
+  // What the box will hold, the environment's own history in it: nothing of that may be left.
+  const box = applied(before, [...given, ...changes]);
+  assertHistory(environment.key, box.files, "one", box.links);
+  return changes;
 }

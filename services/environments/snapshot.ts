@@ -43,8 +43,35 @@ function treeBody(entries: readonly Listed[]): Uint8Array {
   );
 }
 
+/** Targets of symbolic links, by their paths. */
+export type Links = ReadonlyMap<string, string>;
+
+const NO_LINKS: Links = new Map();
+
+interface Tracked {
+  readonly path: string;
+  readonly mode: number;
+  readonly blob: GitObject;
+}
+
+/** Everything that a commit of the tree has, in no order. */
+function trackedOf(tree: Tree, links: Links): Tracked[] {
+  return [
+    ...[...tree].map(([path, content]) => ({
+      path,
+      mode: isProgram(content) ? 0o100755 : 0o100644,
+      blob: objectOf("blob", content),
+    })),
+    ...[...links].map(([path, target]) => ({
+      path,
+      mode: 0o120000,
+      blob: objectOf("blob", Buffer.from(target)),
+    })),
+  ];
+}
+
 /** Objects of the tree's files and folders; the last one is the root's. */
-function treeObjects(tree: Tree): GitObject[] {
+function treeObjects(tracked: readonly Tracked[]): GitObject[] {
   interface Folder {
     readonly files: Listed[];
     readonly folders: Map<string, Folder>;
@@ -52,7 +79,7 @@ function treeObjects(tree: Tree): GitObject[] {
   const newFolder = (): Folder => ({ files: [], folders: new Map() });
   const root = newFolder();
   const objects: GitObject[] = [];
-  for (const [path, content] of tree) {
+  for (const { path, mode, blob } of tracked) {
     const parts = path.split("/");
     let folder = root;
     for (const part of parts.slice(0, -1)) {
@@ -60,9 +87,8 @@ function treeObjects(tree: Tree): GitObject[] {
       folder.folders.set(part, next);
       folder = next;
     }
-    const blob = objectOf("blob", content);
     objects.push(blob);
-    folder.files.push({ name: parts.at(-1)!, mode: isProgram(content) ? "100755" : "100644", id: blob.id });
+    folder.files.push({ name: parts.at(-1)!, mode: mode.toString(8), id: blob.id });
   }
   const visit = (folder: Folder): string => {
     const folders = [...folder.folders].map(([name, inner]) => ({ name, mode: "40000", id: visit(inner) }));
@@ -75,14 +101,13 @@ function treeObjects(tree: Tree): GitObject[] {
 }
 
 /** git's index, version 2, without what stat would say: git looks at each file once and fills it in. */
-function indexOf(tree: Tree): Uint8Array {
-  const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) =>
-    Buffer.compare(Buffer.from(a), Buffer.from(b));
-  const entries = [...tree].sort(byName).map(([path, content]) => {
+function indexOf(tracked: readonly Tracked[]): Uint8Array {
+  const byName = (a: Tracked, b: Tracked) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path));
+  const entries = [...tracked].sort(byName).map(({ path, mode, blob }) => {
     const name = Buffer.from(path);
     const fixed = Buffer.alloc(62);
-    fixed.writeUInt32BE(isProgram(content) ? 0o100755 : 0o100644, 24);
-    Buffer.from(objectOf("blob", content).id, "hex").copy(fixed, 40);
+    fixed.writeUInt32BE(mode, 24);
+    Buffer.from(blob.id, "hex").copy(fixed, 40);
     fixed.writeUInt16BE(Math.min(name.length, 0xfff), 60);
     // Padded with 1 to 8 NULs to a multiple of eight.
     return Buffer.concat([fixed, name, Buffer.alloc(8 - ((62 + name.length) % 8))]);
@@ -95,9 +120,10 @@ function indexOf(tree: Tree): Uint8Array {
   return Buffer.concat([body, createHash("sha1").update(body).digest()]);
 }
 
-/** The files of a `.git` folder whose only commit is this tree. Pure; the same tree gives the same bytes. */
-export function snapshotOf(tree: Tree): Tree {
-  const objects = treeObjects(tree);
+/** The files of a `.git` folder whose only commit is this tree with these links. Pure; the same tree gives the same bytes. */
+export function snapshotOf(tree: Tree, links: Links = NO_LINKS): Tree {
+  const tracked = trackedOf(tree, links);
+  const objects = treeObjects(tracked);
   const root = objects.at(-1)!.id;
   const commit = objectOf(
     "commit",
@@ -106,7 +132,7 @@ export function snapshotOf(tree: Tree): Tree {
   return new Map<string, Uint8Array>([
     [".git/HEAD", Buffer.from(`ref: ${BRANCH}\n`)],
     [".git/config", Buffer.from(CONFIG)],
-    [".git/index", indexOf(tree)],
+    [".git/index", indexOf(tracked)],
     [`.git/${BRANCH}`, Buffer.from(`${commit.id}\n`)],
     ...[...objects, commit].map(fileOf),
   ]);
@@ -145,7 +171,12 @@ function whatIs(path: string): string {
  * `EnvironmentError("history")` for remotes, other refs, reflogs, stashes, alternates, packs, hooks, dangling objects, another author or parent, a commit of
  * another tree, and a `.git` that is a link to elsewhere or nested further down.
  */
-export function assertHistory(name: string, tree: Tree, expected: "none" | "one"): void {
+export function assertHistory(
+  name: string,
+  tree: Tree,
+  expected: "none" | "one",
+  links: Links = NO_LINKS,
+): void {
   const nested = [...tree.keys()].find((path) => /\/\.git(\/|$)/.test(path));
   if (nested !== undefined) throw violation(name, `a second repository (${nested})`);
   const own = [...tree.keys()].filter(isHistory);
@@ -154,7 +185,7 @@ export function assertHistory(name: string, tree: Tree, expected: "none" | "one"
     return;
   }
   if (tree.has(".git")) throw violation(name, "a .git that leads elsewhere");
-  const wanted = snapshotOf(new Map([...tree].filter(([path]) => !isHistory(path))));
+  const wanted = snapshotOf(new Map([...tree].filter(([path]) => !isHistory(path))), links);
   for (const path of own) {
     if (path.startsWith(".git/objects/") && /\/[0-9a-f]{2}\/[0-9a-f]{38}$/.test(path)) {
       if (!wanted.has(path)) throw violation(name, describeObject(path, tree.get(path)!));

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -132,6 +132,31 @@ describe("the history a task's agent sees", () => {
     const bodies = await git("cat-file", "--batch-all-objects", "--batch");
     expect(bodies).toContain("the bug");
     expect(bodies).not.toContain("the answer");
+  });
+
+  it("has the links that a task's base makes of files, and makes anew", async () => {
+    await writeTree(whole(treeOf(FILES)), folder, { programs: true });
+    const base: FileChange[] = [
+      { kind: "symlink", path: "lib.js", target: "lib/b.js" },
+      { kind: "symlink", path: "lib/out", target: "/usr/bin/env" },
+      { kind: "symlink", path: "a.js", target: "nowhere" },
+      { kind: "write", path: "a.js", content: "a file again\n", encoding: "utf8" },
+    ];
+    for (const change of [...base, ...(await historyOverlay({ key: "k", root: folder }, base))]) {
+      await rm(join(folder, change.path), { force: true });
+      if (change.kind === "symlink") await symlink(change.target, join(folder, change.path));
+      if (change.kind === "write")
+        await writeTree(new Map([[change.path, Buffer.from(change.content, change.encoding)]]), folder);
+    }
+    expect(await git("status", "--porcelain")).toBe("");
+    expect(await git("fsck", "--strict", "--full", "--unreachable")).toBe("");
+    const listed = (await git("ls-tree", "-r", "HEAD"))
+      .split("\n")
+      .filter((line) => line.startsWith("120000"));
+    expect(listed.map((line) => line.split("\t")[1])).toEqual(["lib.js", "lib/out"]);
+    expect(await git("cat-file", "-p", "HEAD:lib.js")).toBe("lib/b.js");
+    expect(await git("cat-file", "-p", "HEAD:a.js")).toBe("a file again\n");
+    expect((await git("rev-list", "--all")).trim().split("\n")).toHaveLength(1);
   });
 
   it("is none where the environment has none", async () => {
