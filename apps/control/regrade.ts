@@ -12,7 +12,9 @@ import {
 import { createGrading, type GradingService } from "../../services/grading/index.ts";
 import { createRuntime, SandboxError } from "../../services/sandbox/index.ts";
 import {
+  ArtifactError,
   type ArtifactStore,
+  alone,
   type Db,
   findRollout,
   type GradedRow,
@@ -98,8 +100,13 @@ export async function regrade(
   }
 }
 
-/** What `regrade` does, with given services. Equal trees of one task are graded once. */
-export async function regradeAll(parts: RegradeParts, request: RegradeRequest): Promise<RegradeReport> {
+/** What `regrade` does, with given services. Equal trees of one task are graded once. Throws StoreError `conflict` while another one is recorded. */
+export function regradeAll(parts: RegradeParts, request: RegradeRequest): Promise<RegradeReport> {
+  const run = () => gradeAgain(parts, request);
+  return request.dryRun ? run() : alone(parts.db, request.experiment, run);
+}
+
+async function gradeAgain(parts: RegradeParts, request: RegradeRequest): Promise<RegradeReport> {
   const { experiment, iteration, dryRun, onProgress, signal } = request;
   const rows = await listGraded(parts.db, experiment, iteration);
   const number = dryRun ? null : await nextRegrade(parts.db, experiment);
@@ -155,7 +162,8 @@ function grader({ db, artifacts, grading, environment }: RegradeParts, signal: A
       const before = rollout.evidence as Verdict["evidence"] | null;
       return { verdict, otherTask: before !== null && before.task !== verdict.evidence.task };
     } catch (error) {
-      if (error instanceof EnvironmentError) return error.message;
+      // What one verdict needs may be gone; the others are still to be had.
+      if (error instanceof EnvironmentError || error instanceof ArtifactError) return error.message;
       throw error;
     }
   };

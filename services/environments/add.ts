@@ -12,14 +12,14 @@ import { moveIntoPlace, runtimeFolder, temporaryPath } from "./folders.ts";
 import { frameworkTools } from "./frameworks.ts";
 import { readCommit, resolveCommit } from "./git.ts";
 import { downloadModule } from "./go.ts";
-import { pinImage, readImage } from "./image.ts";
+import { type NoteImage, pinImage, readImage } from "./image.ts";
 import { installLock, runTool } from "./install.ts";
 import { isAtOrBelow } from "./paths.ts";
 import { PYTHON_PINS, PYTHON_SOURCES } from "./pin-entry.ts";
 import { readNpmLock } from "./pins.ts";
 import { type PrepareOptions, prepareEnvironment } from "./prepare.ts";
 import { downloadSdist, findSdist } from "./python.ts";
-import { nameOf, runtimesOf, type Source, sourceOf } from "./sources.ts";
+import { fromAnywhere, nameOf, runtimesOf, type Source, sourceOf } from "./sources.ts";
 import { readTree, type Tree } from "./tree.ts";
 import type { CatalogueEntry, PreparedEnvironment } from "./types.ts";
 
@@ -32,6 +32,8 @@ export interface AddOptions extends Omit<PrepareOptions, "name" | "catalogue">, 
   readonly role?: CatalogueEntry["role"] | undefined;
   /** Python: a file of hashed wheels that the tests need. */
   readonly requirements?: string | undefined;
+  /** Told of the image that is made of an image (`ImageCache.built`). */
+  readonly note?: NoteImage;
   /** docker: absolute path of the working tree; default the image's own. */
   readonly workdir?: string | undefined;
 }
@@ -42,16 +44,25 @@ interface Resolved {
   readonly fields: Partial<CatalogueEntry>;
 }
 
+/** As the catalogue has it; looked at before anything is fetched. */
+const NAME = /^[a-z0-9][a-z0-9-]{0,59}$/;
+
 /**
  * Adds an environment to the data folder: resolves and pins the source, finds or takes how it is tested, prepares it. Nothing is left of one that is
  * refused. Throws `EnvironmentError` with what is missing and the option that names it.
  */
 export async function addEnvironment(options: AddOptions): Promise<PreparedEnvironment> {
-  const { source, dataFolder } = options;
+  const { dataFolder } = options;
+  const source = fromAnywhere(options.source);
   const wanted = sourceOf({ source });
   const [able] = runtimesOf({ source });
   const folders = { ...options, dataFolder: runtimeFolder(dataFolder, options.runtime ?? able!) };
   const name = options.name ?? nameOf(wanted);
+  if (!NAME.test(name))
+    throw new EnvironmentError(
+      "unknown",
+      `--name: expected at most 60 lower-case letters, digits and hyphens, found ${JSON.stringify(name.slice(0, 80))}`,
+    );
   const { entries } = await loadEntries(dataFolder);
   if (entries.some((entry) => entry.name === name))
     throw new EnvironmentError("unknown", `there is an environment ${name} already; choose another --name`);
@@ -109,8 +120,8 @@ async function resolve(wanted: Source, options: AddOptions, draft: string): Prom
       return { tree: await readCommit(wanted.repository, commit, options), fields: { commit } };
     }
     case "docker": {
-      const image = await pinImage(wanted.image, options.workdir);
-      return { tree: await readImage(image), fields: { image } };
+      const image = await pinImage(wanted.image, options.workdir, options.note);
+      return { tree: (await readImage(image)).files, fields: { image } };
     }
   }
 }

@@ -1,5 +1,5 @@
 /** Files of a commit of a git repository, without its history. */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { safePath } from "./archive.ts";
@@ -46,12 +46,14 @@ export async function resolveCommit(
   options: FetchOptions,
 ): Promise<string> {
   const folder = await mirror(source.repository, options);
+  // Not FETCH_HEAD: another fetch into the same mirror may write it in between.
+  const fetched = `refs/fetched/${randomUUID()}`;
   await git(
     folder,
-    ["fetch", "--quiet", "--force", "--no-tags", "--", source.repository, source.ref],
+    ["fetch", "--quiet", "--force", "--no-tags", "--", source.repository, `${source.ref}:${fetched}`],
     options,
   );
-  const commit = await git(folder, ["rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}"], options);
+  const commit = await git(folder, ["rev-parse", "--verify", "--quiet", `${fetched}^{commit}`], options);
   return commit.trim();
 }
 

@@ -1,5 +1,7 @@
 /** Where environments come from: the forms of `source`, and what each may be tested by. */
+import { resolve } from "node:path";
 import { SANDBOX_RUNTIMES, type SandboxRuntimeName } from "../../core/experiment.ts";
+import { isImageReference } from "../../core/images.ts";
 import { EnvironmentError } from "./errors.ts";
 import type { CatalogueEntry } from "./types.ts";
 
@@ -41,7 +43,7 @@ const REGISTRIES = {
 /** The last `@` separates, because URLs have others before the host. */
 const GIT = /^git:(.+)@([^@:\s]+)$/;
 
-const DOCKER = /^docker:([a-z0-9][\w./:@-]*)$/i;
+const DOCKER = /^docker:(.+)$/;
 
 /** What a source names; undefined where it has none of the forms. */
 export function parseSource(text: string): Source | undefined {
@@ -55,7 +57,7 @@ export function parseSource(text: string): Source | undefined {
     return repository.startsWith("-") || ref.startsWith("-") ? undefined : { kind: "git", repository, ref };
   }
   const [, image] = DOCKER.exec(text) ?? [];
-  return image === undefined ? undefined : { kind: "docker", image };
+  return image !== undefined && isImageReference(image) ? { kind: "docker", image } : undefined;
 }
 
 /** Inverse of `parseSource`. */
@@ -129,4 +131,11 @@ export function hasHistory(entry: Pick<CatalogueEntry, "source">): boolean {
 /** The runtimes an entry's tests can run in: an image needs one that has images. */
 export function runtimesOf(entry: Pick<CatalogueEntry, "source">): readonly SandboxRuntimeName[] {
   return sourceOf(entry).kind === "docker" ? ["docker"] : SANDBOX_RUNTIMES;
+}
+
+/** The source as it reads from any folder: git runs in another one than the caller, and pins outlive it. */
+export function fromAnywhere(source: string): string {
+  const parsed = parseSource(source);
+  if (parsed?.kind !== "git" || !/^\.{0,2}\//.test(parsed.repository)) return source;
+  return `git:${resolve(parsed.repository)}@${parsed.ref}`;
 }

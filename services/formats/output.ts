@@ -63,19 +63,31 @@ async function present(target: string): Promise<boolean> {
       cause: error,
     });
   }
-  if (names.length === 0 || (names.includes(MARKER) && (await isMarker(join(target, MARKER))))) return true;
+  if (names.length === 0) return true;
+  const marker = names.includes(MARKER) ? await readMarker(join(target, MARKER)) : undefined;
+  if (marker !== undefined) {
+    const own = new Set([MARKER, ...marker.exported]);
+    const other = names.find((name) => !own.has(name));
+    if (other === undefined) return true;
+    throw new ExportError(
+      "input",
+      `${target}: expected an older export and nothing else, found ${other}, which would be lost; move it away or give another --out`,
+    );
+  }
   throw new ExportError(
     "input",
     `${target}: expected an older export (a folder with ${MARKER}) or nothing, found ${names[0]}; give another --out`,
   );
 }
 
-async function isMarker(path: string): Promise<boolean> {
+async function readMarker(path: string): Promise<ExportMarker | undefined> {
   try {
-    const { format } = JSON.parse(await readFile(path, "utf8")) as Partial<ExportMarker>;
-    return format === "harbor" || format === "atif";
+    const marker = JSON.parse(await readFile(path, "utf8")) as ExportMarker;
+    return (marker.format === "harbor" || marker.format === "atif") && Array.isArray(marker.exported)
+      ? marker
+      : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

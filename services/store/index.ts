@@ -71,6 +71,7 @@ export { getPolicy, recordBatch, recordEvaluation, recordPolicy, recordUpdate } 
 export { type Progress, readProgress } from "./progress.ts";
 export { recordedArtifacts } from "./recorded-artifacts.ts";
 export {
+  alone,
   type GradedRow,
   listGraded,
   listRegrades,

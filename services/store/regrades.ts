@@ -1,6 +1,8 @@
 /** Verdicts that were looked at again: which rollouts have one, and what a later grading of the same change found beside it. */
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
 import type { Evidence, Outcome, VerdictRule } from "../../core/task.ts";
+import type { Db } from "./database.ts";
+import { StoreError } from "./errors.ts";
 import { type Executor, upsert } from "./rows.ts";
 import type { Database } from "./schema.ts";
 
@@ -36,6 +38,23 @@ export async function listGraded(
     outcome: row.outcome as Outcome,
     rule: row.rule as VerdictRule,
   }));
+}
+
+/** Runs `work` while no other process does for that experiment: each regrade has a number of its own. Throws StoreError `conflict`. */
+export async function alone<T>(db: Db, experiment: string, work: () => Promise<T>): Promise<T> {
+  return db.connection().execute(async (session) => {
+    const key = sql`hashtextextended(${`regrade ${experiment}`}, 0)`;
+    const { rows } = await sql<{ free: boolean }>`select pg_try_advisory_lock(${key}) as free`.execute(
+      session,
+    );
+    if (!rows[0]!.free)
+      throw new StoreError("conflict", `experiment ${experiment} is being graded again at this moment`);
+    try {
+      return await work();
+    } finally {
+      await sql`select pg_advisory_unlock(${key})`.execute(session);
+    }
+  });
 }
 
 /** 1 for the first regrade of an experiment. */

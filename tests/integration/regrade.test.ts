@@ -121,6 +121,17 @@ describe("regrade", () => {
     });
   });
 
+  it("is done by one at a time", async () => {
+    let second: Promise<unknown> | undefined;
+    const onProgress = () => {
+      second ??= expect(regradeAll(parts(), request)).rejects.toMatchObject({ kind: "conflict" });
+    };
+    const { regrade } = await regradeAll(parts(), { ...request, onProgress });
+    await second;
+    expect(second).toBeDefined();
+    expect((await regradeAll(parts(), request)).regrade).toBe(regrade! + 1);
+  });
+
   it("says which rollouts have no verdict, and why", async () => {
     const { EnvironmentError } = await import("../../services/environments/index.ts");
     const environment = async () => {

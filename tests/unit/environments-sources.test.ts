@@ -100,7 +100,7 @@ describe("a source", () => {
     ["git:host:a/Lib.git@v1", "Lib", "lib"],
     ["git:/srv/lib/@main", "lib", "lib"],
     ["docker:registry:5000/team/app:1.0", "app", "app"],
-    ["docker:app@sha256:00", "app", "app"],
+    [`docker:app@sha256:${"0".repeat(64)}`, "app", "app"],
   ])("%s names %s, and an environment %s", (text, bare, name) => {
     const source = parseSource(text)!;
     expect(bareName(source)).toBe(bare);

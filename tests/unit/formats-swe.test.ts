@@ -179,6 +179,18 @@ describe("SWE-bench", () => {
       'field test_patch: expected a diff as git writes it, found an absolute path: "/etc/passwd"',
     ],
     [
+      "an id that no table holds",
+      { instance_id: "bad\u0000id" },
+      "field instance_id: expected at most 300 characters",
+    ],
+    ["half a character", { instance_id: "s\ud800x" }, "field instance_id: expected at most 300 characters"],
+    [
+      "an image that leads elsewhere",
+      { image: "../localhost/secret" },
+      'field image: expected the name of an image: [host/]name[:tag][@sha256:<64 hex digits>], or sha256:<64 hex digits>, found "../localhost/secret"',
+    ],
+    ["an id that makes no image's name", { instance_id: "../../x" }, "field image: expected the name"],
+    [
       "an unknown parser",
       { eval_script: "x", log_parser: "parse_log_php" },
       "field log_parser: expected one of parse_log_pytest,",

@@ -105,10 +105,9 @@ describe("words of a shell", () => {
 });
 
 describe("an export's folder", () => {
-  const marker = { format: "harbor", experiment: "e", exported: ["a"], skipped: [] } as const;
   const fill = (name: string) => async (to: string) => {
     writeFileSync(join(to, name), "");
-    return marker;
+    return { format: "harbor", experiment: "e", exported: [name], skipped: [] } as const;
   };
 
   it("takes the place of an older export, and of nothing else", async () => {
@@ -116,6 +115,9 @@ describe("an export's folder", () => {
     await writeExport(out, fill("first"));
     await writeExport(out, fill("second"));
     expect(readdirSync(out).sort()).toEqual([MARKER, "second"]);
+    writeFileSync(join(out, "notes.md"), "");
+    await expect(writeExport(out, fill("third"))).rejects.toThrow("found notes.md, which would be lost");
+    expect(readdirSync(out).sort()).toEqual([MARKER, "notes.md", "second"]);
     const foreign = join(folder, "foreign");
     mkdirSync(foreign);
     writeFileSync(join(foreign, "mine.txt"), "");

@@ -1,6 +1,8 @@
 /** Reads Harbor task folders (docs/harbor.md) into the common form of imported tasks. */
+
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
+import { IMAGE_HINT, isImageReference } from "../../../core/images.ts";
 import {
   type FileChange,
   type StatementLevel,
@@ -225,7 +227,16 @@ async function readImage(folder: string, config: HarborConfig): Promise<ImageSou
       "none (a task of several containers is not supported)",
       "one",
     );
-  if (dockerImage !== null) return { kind: "image", reference: dockerImage };
+  if (dockerImage !== null) {
+    if (!isImageReference(dockerImage))
+      throw new ImportError(
+        "field",
+        { file: folder, field: "task.toml, environment.docker_image" },
+        IMAGE_HINT,
+        JSON.stringify(dockerImage.slice(0, 200)),
+      );
+    return { kind: "image", reference: dockerImage };
+  }
   if (!files?.some(({ path }) => path === "Dockerfile"))
     throw new ImportError(
       "field",

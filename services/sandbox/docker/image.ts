@@ -6,12 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { IMAGE_HINT, isImageReference } from "../../../core/images.ts";
 import { SandboxError, type SandboxImage } from "../runtime.ts";
 import { sha256 } from "../tree/manifest.ts";
 import { type Client, connect } from "./client.ts";
 import type { ImageParts } from "./container.ts";
 import { daemonError, daemonMessage, statusOf } from "./errors.ts";
 import { Demultiplexer } from "./frames.ts";
+import { helperName } from "./helper.ts";
 import { tar } from "./tar.ts";
 
 const RECIPE_FOLDER = join(import.meta.dirname, "../../../infra/images/base");
@@ -51,6 +53,8 @@ export async function ensureBaseImage(options: ImageOptions = {}): Promise<strin
 
 /** Undefined when the daemon does not have it. */
 export async function imageId({ docker, where }: Client, reference: string): Promise<string | undefined> {
+  if (!isImageReference(reference))
+    throw new SandboxError("unavailable", `expected ${IMAGE_HINT}; found ${JSON.stringify(reference)}`);
   try {
     return (await docker.getImage(reference).inspect()).Id;
   } catch (error) {
@@ -205,6 +209,7 @@ async function probe(
 ): Promise<{ user: string; quota: boolean }> {
   const create = (quota: boolean) =>
     docker.createContainer({
+      name: helperName(),
       Image: id,
       Entrypoint: ["stat", "-c", "%u:%g"],
       Cmd: [workdir],
