@@ -31,7 +31,8 @@ export const toleratedFailures = ({
  * Passed when the run ended by itself, every fail-to-pass and every pass-to-pass test passed, and the report agrees with
  * itself and with the exit codes. Absent, skipped and expected failures are failures. Where the environment's own tests judge, so is a
  * failing test that it does not know: names are taken away from real tests by adding others before them; `tolerated` may fail. A
- * verifier's other tests may fail: the task's source names those that count. An exact map asks for its statuses and no others.
+ * verifier's other tests may fail: the task's source names those that count, and each must pass every time its name occurs. An exact map asks
+ * for its statuses and no others.
  */
 export function decide(
   task: Pick<Task, "failToPass" | "passToPass" | "verifier">,
@@ -53,8 +54,13 @@ function wantsMore(
   statuses: StatusMap,
   tolerated: readonly string[],
 ): Decision | undefined {
+  // Whoever prints a name before its test does makes the test's own result its `#2`: with a verifier, whose other names may
+  // fail, those are the listed name's, too.
+  const again = verifier === undefined ? new Map<string, string[]>() : repeats(statuses);
   const notPassed = (names: readonly string[]) =>
-    names.filter((name) => statusOf(statuses, name) !== "passed");
+    names.flatMap((name) =>
+      [name, ...(again.get(name) ?? [])].filter((one) => statusOf(statuses, one) !== "passed"),
+    );
   const newly = notPassed(failToPass);
   if (newly.length > 0 || failToPass.length === 0) return fail("fail-to-pass-failed", newly);
   const kept = notPassed(passToPass);
@@ -63,6 +69,19 @@ function wantsMore(
   const known = new Set([...failToPass, ...passToPass, ...tolerated]);
   const others = Object.keys(statuses).filter((name) => statuses[name] === "failed" && !known.has(name));
   return others.length > 0 ? fail("pass-to-pass-failed", others) : undefined;
+}
+
+/** Names that end in `#2`, `#3`, … by what stands before that. */
+function repeats(statuses: StatusMap): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const name of Object.keys(statuses)) {
+    const base = /^(.*)#(?:[2-9]|[1-9]\d+)$/s.exec(name)?.[1];
+    if (base === undefined) continue;
+    const list = found.get(base);
+    if (list) list.push(name);
+    else found.set(base, [name]);
+  }
+  return found;
 }
 
 function differsFrom(exact: StatusMap, statuses: StatusMap): Decision | undefined {

@@ -91,6 +91,19 @@ describe("decide", () => {
     expect(decide(task, run({ complete: false })).rule).toBe("exit-code");
   });
 
+  it("wants a verifier's tests to pass each time their names occur", () => {
+    const task = { failToPass: ["t.py::new"], passToPass: ["old#1"], verifier };
+    const said = (statuses: Record<string, TestStatus>) => {
+      const all = { "t.py::new": "passed", "old#1": "passed", ...statuses } as const;
+      const { outcome, offending } = decide(task, { ...run(), report: { statuses: all, complete: true } });
+      return [outcome, ...offending];
+    };
+    expect(said({ "t.py::new#2": "passed", "other#2": "failed", "old#3": "failed" })).toEqual(["passed"]);
+    expect(said({ "t.py::new#2": "failed" })).toEqual(["failed", "t.py::new#2"]);
+    expect(said({ "t.py::new#2": "passed", "t.py::new#10": "skipped" })).toEqual(["failed", "t.py::new#10"]);
+    expect(said({ "old#1#2": "failed" })).toEqual(["failed", "old#1#2"]);
+  });
+
   it("asks for exactly the statuses of an exact map", () => {
     const exact = { a: "passed", b: "failed", c: "skipped" } as const;
     const task = { failToPass: ["a"], passToPass: [], verifier: { ...verifier, exact } };

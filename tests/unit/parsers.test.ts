@@ -147,9 +147,10 @@ describe("duplicate names", () => {
   });
 
   it("are told apart over the runs of one unittest report", () => {
-    const run = (status: string, verdict: string) =>
-      lines(`test_x (m.T.test_x) ... ${status}`, "", "-".repeat(70), "Ran 1 test in 0.1s", "", verdict);
-    expect(parse("unittest", run("ok", "OK") + run("FAIL", "FAILED (failures=1)"))).toEqual({
+    const run = (status: string, verdict: string, ...details: string[]) =>
+      lines(`test_x (m.T.test_x) ... ${status}`, "", ...details, "Ran 1 test in 0.1s", "", verdict);
+    const details = ["=".repeat(70), "FAIL: test_x (m.T.test_x)", "-".repeat(70)];
+    expect(parse("unittest", run("ok", "OK") + run("FAIL", "FAILED (failures=1)", ...details))).toEqual({
       statuses: { "test_x (m.T.test_x)": "passed", "test_x (m.T.test_x)#2": "failed" },
       complete: true,
     });

@@ -40,15 +40,17 @@ export function commandVerifier(command: readonly string[], format: ReportFormat
 }
 
 /**
- * Runs a row's `eval_script` and prints what lies between its markers. The script ends with whatever tidies up, so its exit code says nothing:
- * 0 once the end marker was seen, 1 otherwise.
+ * Runs a row's `eval_script` and prints what lies between its markers. The script ends with whatever tidies up, so its exit code says nothing
+ * unless a signal ended it: 0 where each marker was printed once, in order, 1 otherwise. What runs before the tests (a change's own set-up script) and
+ * the tests can print markers, too, but not keep the script from printing its own. Bash shows an `echo` of one before it does it (`set -x`).
  */
 export function evalScriptVerifier(evalScript: string, format: ReportFormat): Verifier {
   const between = [
-    'index($0, ">>>>> Start Test Output") && !began { began = 1; next }',
-    'index($0, ">>>>> End Test Output") && began { ended = 1 }',
-    "began && !ended",
-    "END { exit !ended }",
+    "/^[+]+ echo / { if (starts == 1 && !ends) print; next }",
+    'index($0, ">>>>> Start Test Output") { starts++; if (ends) wrong = 1; next }',
+    'index($0, ">>>>> End Test Output") { ends++; if (!starts) wrong = 1; next }',
+    "starts == 1 && !ends",
+    "END { exit (wrong || starts != 1 || ends != 1) }",
   ];
   const eval_ = script("eval.sh", [evalScript.replace(/\n$/, "")]);
   const run = script("run.sh", [
@@ -56,6 +58,9 @@ export function evalScriptVerifier(evalScript: string, format: ReportFormat): Ve
     `bash ${FOLDER}/eval.sh </dev/null 2>&1 | awk '`,
     ...between.map((line) => `  ${line}`),
     "'",
+    // The first before anything else sets it anew.
+    `ended=("\${PIPESTATUS[@]}")`,
+    `[ "\${ended[0]}" -le 128 ] && [ "\${ended[1]}" -eq 0 ]`,
   ]);
   return verifierOf([eval_, run], format, null);
 }

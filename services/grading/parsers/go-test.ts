@@ -22,7 +22,7 @@ const STATUSES: Readonly<Record<string, TestStatus>> = { pass: "passed", fail: "
 class GoReport {
   private readonly results: Results;
   private readonly packages = new Map<string, GoPackage>();
-  private ended = 0;
+  private readonly ended = new Set<string>();
   private complete = true;
 
   constructor(scope: string) {
@@ -53,14 +53,16 @@ class GoReport {
   endPackage(name: string, status: TestStatus): void {
     const owner = this.package(name);
     this.packages.delete(name);
-    this.ended++;
+    // Go tests a package once (`-count` repeats within it): one of two ends is someone else's.
+    if (this.ended.has(name)) this.complete = false;
+    this.ended.add(name);
     const whole = owner.running.size === 0 && (owner.finished || owner.failedBuild || status === "skipped");
     if (!whole) this.complete = false;
     if (status === "failed" && !owner.failed) this.results.add(name, "failed");
   }
 
   end(): TestReport {
-    return this.results.report(this.complete && this.ended > 0 && this.packages.size === 0);
+    return this.results.report(this.complete && this.ended.size > 0 && this.packages.size === 0);
   }
 }
 

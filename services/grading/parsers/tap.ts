@@ -1,5 +1,5 @@
 /** Reads TAP 13 and 14: flat, tests named by comment lines, as tape prints it, or with subtests (`tap-tree.ts`). Pure. */
-import type { StatusMap, TestStatus } from "../../../core/task.ts";
+import type { TestStatus } from "../../../core/task.ts";
 import type { TestReport } from "../types.ts";
 
 /** What tape prints after its last result is a summary, not a test's name. */
@@ -11,7 +11,7 @@ const SUMMARY = /^(?:tests|pass|fail|todo|skip)\s+\d+$/;
  * are numbered from 1 without a gap, and there are as many as planned; a line that only looks like a result breaks that.
  */
 export function parseTap(text: string, file: string): TestReport {
-  const statuses: Record<string, TestStatus> = {};
+  const statuses = new Map<string, TestStatus>();
   const ordinals = new Map<string, number>();
   let test = "";
   let results = 0;
@@ -31,14 +31,14 @@ export function parseTap(text: string, file: string): TestReport {
       const key = file === "" ? `${test} > ${name}` : `${file} > ${test} > ${name}`;
       const ordinal = (ordinals.get(key) ?? 0) + 1;
       ordinals.set(key, ordinal);
-      statuses[`${key}#${ordinal}`] = statusOf(not === undefined, directive);
+      statuses.set(`${key}#${ordinal}`, statusOf(not === undefined, directive));
     } else {
       const comment = /^# ?(.*)$/.exec(line)?.[1]?.trim();
       if (comment !== undefined && plans.length === 0 && !SUMMARY.test(comment)) test = comment;
     }
   }
   const complete = !bailedOut && inOrder && plans.length === 1 && plans[0] === results;
-  return { statuses, complete };
+  return { statuses: Object.fromEntries(statuses), complete };
 }
 
 /** A result's name, and what follows it after `#`. */
@@ -54,8 +54,20 @@ export function statusOf(ok: boolean, directive: "skip" | "todo" | undefined): T
   return ok ? "passed" : "failed";
 }
 
-/** One report of several files. Complete when there is at least one and each is. */
+/**
+ * One report of several commands' reports. Where two name the same test, a failure stays, and of other statuses the one that is no pass. Complete when
+ * there is at least one and each is.
+ */
 export function mergeReports(reports: readonly TestReport[]): TestReport {
-  const statuses: StatusMap = Object.assign({}, ...reports.map((report) => report.statuses));
-  return { statuses, complete: reports.length > 0 && reports.every((report) => report.complete) };
+  const statuses = new Map<string, TestStatus>();
+  for (const report of reports)
+    for (const [name, status] of Object.entries(report.statuses)) {
+      const before = statuses.get(name);
+      if (before === undefined || before === "passed" || status === "failed") statuses.set(name, status);
+    }
+  // A name may be `__proto__`: assigned, it would be lost.
+  return {
+    statuses: Object.fromEntries(statuses),
+    complete: reports.length > 0 && reports.every((report) => report.complete),
+  };
 }
