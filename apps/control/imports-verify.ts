@@ -50,6 +50,7 @@ export async function verifyImport(
   const stored = await getJson<ImportedTask>(artifacts, artifact as never);
   const imported: ImportedTask = { ...stored, origin: { ...stored.origin, ...(origin as object) } };
   const host = hostOptions(stack.dataFolder);
+  const images = createHostImages(host);
   const runtime = createRuntime("docker", host);
   const reason = await runtime.unavailable();
   if (reason !== null) throw new SandboxError("unavailable", reason);
@@ -58,7 +59,8 @@ export async function verifyImport(
     const prepared = await prepareImport(imported, {
       dataFolder: runtimeFolder(stack.dataFolder, "docker"),
       runtime,
-      pull: (reference) => createHostImages(host).pull(reference, signal),
+      pull: (reference) => images.pull(reference, signal),
+      note: (id, reference) => images.built(id, reference),
       ...(signal && { signal }),
     });
     const { environment, task } = prepared;

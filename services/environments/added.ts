@@ -1,11 +1,12 @@
 /** Environments that a user added: each a catalogue of one entry, with what pins it, below `<data>/environments/added`. */
 import { existsSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { SANDBOX_RUNTIMES } from "../../core/experiment.ts";
 import { type Catalogue, loadCatalogue } from "./catalogue.ts";
 import { EnvironmentError } from "./errors.ts";
 import { environmentsFolder, runtimeFolder } from "./folders.ts";
+import { type EnvironmentRecord, RECORD_FILE } from "./record.ts";
 
 export function addedFolder(dataFolder: string): string {
   return join(environmentsFolder(dataFolder), "added");
@@ -35,11 +36,13 @@ export interface RemoveOptions {
   /** Experiments of the record that use it; not asked when forced. */
   readonly usedBy: () => Promise<readonly string[]>;
   readonly force: boolean;
+  /** Removes the image that was made for it, once nothing else of the data folder is of that image (`ImageCache.discard`). */
+  readonly discardImage?: (id: string) => Promise<unknown>;
 }
 
 /** Removes an added environment and every preparation of it, in whichever runtime. Throws `EnvironmentError`: `unknown`, or `in-use` unless forced. */
 export async function removeEnvironment(options: RemoveOptions): Promise<void> {
-  const { dataFolder, name, usedBy, force } = options;
+  const { dataFolder, name, usedBy, force, discardImage } = options;
   const entry = join(addedFolder(dataFolder), name);
   if (!/^[a-z0-9][a-z0-9-]*$/.test(name) || !existsSync(entry)) {
     const { entries } = await loadCatalogue();
@@ -57,10 +60,28 @@ export async function removeEnvironment(options: RemoveOptions): Promise<void> {
       "in-use",
       `${name} is used by ${users.length === 1 ? "the experiment" : "experiments"} ${users.join(", ")}; --force removes it all the same`,
     );
+  const { entries } = await loadCatalogue(entry);
   await rm(entry, { recursive: true });
   for (const runtime of SANDBOX_RUNTIMES) {
     const folder = environmentsFolder(runtimeFolder(dataFolder, runtime));
     for (const key of await readdir(folder).catch(() => []))
       if (key.startsWith(`${name}@`)) await rm(join(folder, key), { recursive: true, force: true });
   }
+  const images = entries.flatMap(({ image }) => image?.reference ?? []);
+  const used = images.length === 0 ? images : await imagesOf(dataFolder);
+  for (const image of images) if (!used.includes(image)) await discardImage?.(image);
+}
+
+/** Of what is added to a data folder, and of what is prepared there: imported tasks' environments are in no catalogue. */
+async function imagesOf(dataFolder: string): Promise<string[]> {
+  const { entries } = await loadEntries(dataFolder);
+  const images = entries.map(({ image }) => image?.reference);
+  for (const runtime of SANDBOX_RUNTIMES) {
+    const folder = environmentsFolder(runtimeFolder(dataFolder, runtime));
+    for (const key of await readdir(folder).catch(() => [])) {
+      const text = await readFile(join(folder, key, RECORD_FILE), "utf8").catch(() => null);
+      if (text !== null) images.push((JSON.parse(text) as EnvironmentRecord).entry.image?.reference);
+    }
+  }
+  return images.filter((image) => image !== undefined);
 }

@@ -1,7 +1,7 @@
 /** Environments whose files are an image's: the image is pinned, its working tree given a history of one commit and copied out. */
 import { basename } from "node:path";
 
-import { connectDocker, type SandboxImage, type TarEntry, tar } from "../sandbox/index.ts";
+import { connectDocker, helperName, type SandboxImage, type TarEntry, tar } from "../sandbox/index.ts";
 import { readArchive } from "./archive.ts";
 import type { PinnedEntry } from "./catalogue.ts";
 import { EnvironmentError } from "./errors.ts";
@@ -10,9 +10,6 @@ import { snapshotOf } from "./snapshot.ts";
 import type { Tree } from "./tree.ts";
 
 const PREPARATION = "1";
-
-/** Containers made here are removed again; this tells what a killed process left. */
-const LABELS = { "tadpole.environment": "preparing" };
 
 /** Of a pinned image: the image it is on top of, and the working tree whose history it has replaced. */
 const SNAPSHOT_LABEL = "tadpole.snapshot";
@@ -28,12 +25,12 @@ async function withContainer<T>(
   const { docker, where } = connectDocker();
   try {
     const container = await docker.createContainer({
+      name: helperName(),
       Image: image,
       Cmd: [...argv],
       Entrypoint: [],
       User: "0",
       NetworkDisabled: true,
-      Labels: LABELS,
     });
     try {
       return await work(container);
@@ -68,11 +65,18 @@ async function readWorkdir(container: Container, image: SandboxImage): Promise<T
 
 const isHistory = (path: string): boolean => path.split("/").includes(".git");
 
+/** Told of each image that is made here, or was before: its id, and what it is for people. `ImageCache.built` puts it on record. */
+export type NoteImage = (id: string, reference: string) => void;
+
 /**
  * Pins an image of the local daemon: a new one on top of it, in whose working tree every `.git` is replaced by a history of one commit. `workdir`
  * defaults to the image's own. Throws `EnvironmentError("install")`.
  */
-export async function pinImage(reference: string, workdir: string | undefined): Promise<SandboxImage> {
+export async function pinImage(
+  reference: string,
+  workdir: string | undefined,
+  note: NoteImage = () => {},
+): Promise<SandboxImage> {
   const { docker, where } = connectDocker();
   const found = await docker
     .getImage(reference)
@@ -92,9 +96,13 @@ export async function pinImage(reference: string, workdir: string | undefined): 
     );
   const image = { reference: found.Id, workdir: folder };
   // Each commit has an id of its own; an image that was pinned before keeps the one it has.
+  const pinnedName = `${reference}, pinned`;
   const label = `${SNAPSHOT_LABEL}=${found.Id} ${folder}`;
   const [made] = await docker.listImages({ filters: JSON.stringify({ label: [label] }) });
-  if (made !== undefined) return { reference: made.Id, workdir: folder };
+  if (made !== undefined) {
+    note(made.Id, pinnedName);
+    return { reference: made.Id, workdir: folder };
+  }
   const strip = ["find", folder, "-name", ".git", "-prune", "-exec", "rm", "-rf", "{}", "+"];
   const id = await withContainer(found.Id, strip, async (container) => {
     await container.start();
@@ -114,6 +122,7 @@ export async function pinImage(reference: string, workdir: string | undefined): 
     })) as { readonly Id: string };
     return made.Id;
   });
+  note(id, pinnedName);
   return { reference: id, workdir: folder };
 }
 

@@ -9,7 +9,7 @@ export { EnvironmentError, type EnvironmentErrorKind } from "./errors.ts";
 export { flakeBound } from "./flake.ts";
 export { runtimeFolder } from "./folders.ts";
 export { historyOverlay, withoutHistory } from "./history.ts";
-export { pinImage } from "./image.ts";
+export { type NoteImage, pinImage } from "./image.ts";
 export { modulesMount } from "./mount.ts";
 export { loadEnvironment, prepareEnvironment } from "./prepare.ts";
 export { pretrainingSources } from "./pretraining.ts";

@@ -4,6 +4,7 @@ import type { FileChange, Verifier } from "../../core/task.ts";
 import {
   type Catalogue,
   EnvironmentError,
+  type NoteImage,
   type PinnedEntry,
   type PreparedEnvironment,
   pinImage,
@@ -14,6 +15,7 @@ import {
   connectDocker,
   type DockerClient,
   encode,
+  helperName,
   type SandboxImage,
   type SandboxRuntime,
 } from "../sandbox/index.ts";
@@ -32,6 +34,8 @@ export interface PrepareImportOptions {
   readonly runtime: SandboxRuntime;
   /** Brings an image that the daemon does not have; without it such an image is an error. */
   readonly pull?: (reference: string) => Promise<unknown>;
+  /** Told of each image that is made for it (`ImageCache.built`). */
+  readonly note?: NoteImage;
   readonly signal?: AbortSignal;
 }
 
@@ -41,12 +45,16 @@ export interface PrepareImportOptions {
  */
 export async function prepareImport(
   imported: ImportedTask,
-  { dataFolder, runtime, pull, signal }: PrepareImportOptions,
+  { dataFolder, runtime, pull, note = () => {}, signal }: PrepareImportOptions,
 ): Promise<PreparedImport> {
   const client = connectDocker();
-  const found = await findImage(client, imported.environment, pull, signal);
-  const { reference, hidden } = await withoutHidden(client, found, imported.environment);
-  const image = await pinImage(reference, imported.environment.workdir ?? undefined);
+  const { environment: wanted, origin } = imported;
+  const found = await findImage(client, wanted, pull, signal);
+  const name = `${origin.format}:${origin.id}`;
+  if (wanted.image.kind === "build") note(found, `${name}, built`);
+  const { reference, hidden } = await withoutHidden(client, found, wanted);
+  if (reference !== found) note(reference, `${name}, without what is hidden`);
+  const image = await pinImage(reference, wanted.workdir ?? undefined, note);
   const entry = entryOf(imported, image);
   const environment = await prepareEnvironment({
     name: entry.name,
@@ -87,8 +95,6 @@ async function findImage(
   return image.reference;
 }
 
-/** Containers made here are removed again; this tells what a killed process left. */
-const LABELS = { "tadpole.environment": "preparing" };
 /** On an image made here: the id of the one below it, and a hash of what was taken out and set. */
 const HIDDEN_LABEL = "tadpole.hidden";
 
@@ -113,12 +119,12 @@ async function withoutHidden(
     });
     const known = labelled.find(({ ParentId }) => ParentId === source);
     const container = await docker.createContainer({
+      name: helperName(),
       Image: reference,
       Entrypoint: [],
       Cmd: ["rm", "-rf", "--", ...hidden],
       User: "0",
       NetworkDisabled: true,
-      Labels: LABELS,
     });
     try {
       const files = (await Promise.all(hidden.map((path) => filesAt(container, reference, path)))).flat();

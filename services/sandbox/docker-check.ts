@@ -2,6 +2,7 @@
 import { connect } from "./docker/client.ts";
 import { Daemon } from "./docker/daemon.ts";
 import { daemonError, statusOf } from "./docker/errors.ts";
+import { helperName } from "./docker/helper.ts";
 import { baseImageTag, imageId } from "./docker/image.ts";
 import { SandboxError } from "./runtime.ts";
 
@@ -39,9 +40,9 @@ export async function examineDocker(folder: string): Promise<string> {
 /** The daemon looks for what is to be mounted when a container is created; this one never starts. */
 async function seesFolder(docker: ReturnType<typeof connect>["docker"], image: string, folder: string) {
   const container = await docker.createContainer({
+    name: helperName(),
     Image: image,
     Cmd: ["true"],
-    Labels: { "tadpole.check": "1" },
     HostConfig: {
       NetworkMode: "none",
       Mounts: [{ Type: "bind", Source: folder, Target: "/mnt", ReadOnly: true }],

@@ -1,5 +1,6 @@
 /** Public surface of the sandbox service. */
 export { type Client as DockerClient, connect as connectDocker } from "./docker/client.ts";
+export { helperName } from "./docker/helper.ts";
 export { ensureBaseImage } from "./docker/image.ts";
 export { createDockerRuntime, type DockerRuntimeOptions } from "./docker/runtime.ts";
 export { type TarEntry, tar } from "./docker/tar.ts";

@@ -1,15 +1,20 @@
 /** The image cache on a real Docker daemon, with images of a few hundred kilobytes that the tests make, and a registry of their own. */
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { pinImage, removeEnvironment } from "../../services/environments/index.ts";
+import { type ImportedTask, prepareImport } from "../../services/formats/index.ts";
 import { connect } from "../../services/sandbox/docker/client.ts";
-import { imageId } from "../../services/sandbox/docker/image.ts";
+import { helperName } from "../../services/sandbox/docker/helper.ts";
+import { ensureBaseImage, imageId } from "../../services/sandbox/docker/image.ts";
 import { tar } from "../../services/sandbox/docker/tar.ts";
 import { createImageCache } from "../../services/sandbox/images/cache.ts";
 import { readRecords, writeRecord } from "../../services/sandbox/images/record.ts";
+import { createProcessRuntime } from "../../services/sandbox/index.ts";
 import { sha256Of } from "../../services/store/index.ts";
 import { startRegistry } from "../support/registry.ts";
 
@@ -94,6 +99,136 @@ describe.runIf(answers)("the image cache", () => {
     await docker.getImage(id).remove();
     expect(await cacheOf(0).prune()).toEqual({ removed: [], bytes: 0 });
     expect(readRecords(folder)).toEqual([]);
+  });
+});
+
+/** The base image and a working tree at /work of one file that no other image has. */
+async function imageWithTree(name: string): Promise<string> {
+  const container = await docker.createContainer({
+    name: helperName(),
+    Image: await ensureBaseImage({ client }),
+    Cmd: ["true"],
+    HostConfig: { NetworkMode: "none" },
+  });
+  containers.push(container.id);
+  const file = {
+    type: "file",
+    path: "work/a",
+    content: randomBytes(200 * KB),
+    executable: false,
+  } as const;
+  await container.putArchive(Buffer.concat([...tar([file])]), { path: "/" });
+  const [repo, tag] = named(name).split(":");
+  await container.commit({ repo: repo!, tag: tag! });
+  await container.remove();
+  containers.pop();
+  made.unshift(named(name));
+  return (await imageId(client, named(name)))!;
+}
+
+describe.runIf(answers)("an image that is made of another", () => {
+  const pin = async (parent: string) => {
+    const cache = cacheOf(2 ** 40);
+    const { reference } = await pinImage(parent, "/work", (id, name) => cache.built(id, name));
+    made.unshift(reference);
+    return reference;
+  };
+  const recorded = () => readRecords(folder).map(({ id }) => id);
+
+  it("is on record, and so its parent stays, which goes after it", async () => {
+    const parent = await imageWithTree("parent");
+    writeRecord(folder, { id: parent, reference: named("parent"), how: "pulled", lastUsed: 1 });
+    const pinned = await pin(parent);
+    expect(pinned).not.toBe(parent);
+    expect(recorded()).toEqual([parent, pinned].sort());
+    expect((await cacheOf(2 ** 40).prune()).removed).toEqual([]);
+    expect(recorded()).toEqual([parent, pinned].sort());
+    // Pinned again, here or for another data folder: the same one, on record as well.
+    rmSync(folder, { recursive: true });
+    writeRecord(folder, { id: parent, reference: named("parent"), how: "pulled", lastUsed: 1 });
+    expect(await pin(parent)).toBe(pinned);
+    expect(recorded()).toEqual([parent, pinned].sort());
+
+    const { removed } = await cacheOf(0).prune();
+    expect(removed.map(({ reference }) => reference)).toEqual([`${parent}, pinned`, named("parent")]);
+    expect(recorded()).toEqual([]);
+    for (const id of [parent, pinned]) expect(await imageId(client, id)).toBeUndefined();
+  });
+
+  it("goes with the last environment that is of it, and not while a container uses it", async () => {
+    const pinned = await pin(await imageWithTree("environment"));
+    const dataFolder = join(folder, "data");
+    for (const name of ["first", "second"]) {
+      const entry = {
+        ...{ name, source: `docker:${named("environment")}`, role: "unseen", framework: "command" },
+        ...{ sources: ["aa"], tests: ["bb"], image: { reference: pinned, workdir: "/work" } },
+        test: { argv: ["true"], format: "tap", reportFile: null },
+      };
+      const place = join(dataFolder, "environments", "added", name);
+      mkdirSync(place, { recursive: true });
+      writeFileSync(join(place, "catalogue.yaml"), stringify({ packages: [entry] }));
+    }
+    const discardImage = (id: string) => cacheOf(2 ** 40).discard(id);
+    const remove = (name: string) =>
+      removeEnvironment({ dataFolder, name, force: true, usedBy: async () => [], discardImage });
+    await remove("first");
+    expect(await imageId(client, pinned)).toBe(pinned);
+
+    const container = await docker.createContainer({ Image: pinned, Cmd: ["true"] });
+    containers.push(container.id);
+    expect(await discardImage(pinned)).toBe(false);
+    await container.remove();
+    containers.pop();
+    await remove("second");
+    expect(await imageId(client, pinned)).toBeUndefined();
+    expect(recorded()).toEqual([]);
+    // Nothing uses the one below, and somebody has named it.
+    expect(await discardImage((await imageId(client, named("environment")))!)).toBe(false);
+  });
+
+  it("is on record for each step of an import that is built: as built, without what is hidden, pinned", async () => {
+    const base = await imageWithTree("base");
+    const cache = cacheOf(2 ** 40);
+    const text = `FROM ${named("base")}\nCOPY secret /work/secret\nWORKDIR /work\n`;
+    const file = (path: string, content: string) =>
+      ({ kind: "write", path, content, encoding: "utf8" }) as const;
+    const imported: ImportedTask = {
+      origin: { format: "harbor", id: `box-${run}`, file: "task.toml", row: null, line: null },
+      type: "bug",
+      statement: { level: 2, text: "mend it" },
+      environment: {
+        image: {
+          kind: "build",
+          files: [file("Dockerfile", text), file("secret", randomBytes(9).toString("hex"))],
+          dockerfile: "Dockerfile",
+        },
+        ...{ workdir: null, env: {}, limits: {}, cpus: null, network: "none", hidden: ["/work/secret"] },
+      },
+      ...{ base: [], gold: null, tests: [], hiddenFiles: [], failToPass: ["t"], passToPass: [], notes: [] },
+      verifier: {
+        files: [],
+        commands: [{ scope: "", argv: ["true"], format: "tap", reportFile: null }],
+        exact: null,
+        timeoutSeconds: 1,
+      },
+    };
+    const prepared = await prepareImport(imported, {
+      dataFolder: join(folder, "data"),
+      runtime: createProcessRuntime({ root: join(folder, "boxes"), nodePath: process.execPath }),
+      note: (id, reference) => cache.built(id, reference),
+    });
+    const records = readRecords(folder);
+    made.unshift(...records.map(({ id }) => id));
+    const steps = records.map(({ reference }) => reference.replace(/sha256:[0-9a-f]{64}/, "<id>")).sort();
+    const name = `harbor:box-${run}`;
+    expect(steps).toEqual(["<id>, pinned", `${name}, built`, `${name}, without what is hidden`]);
+    expect(recorded()).toContain(prepared.environment.image!.reference);
+    const { removed } = await cacheOf(0).prune();
+    expect(removed.length).toBeGreaterThan(0);
+    expect(await cacheOf(0).prune()).toEqual({ removed: [], bytes: 0 });
+    expect(recorded()).toEqual([]);
+    for (const { id } of records) expect(await imageId(client, id)).toBeUndefined();
+    expect(await imageId(client, named("base"))).toBe(base);
   });
 });
 

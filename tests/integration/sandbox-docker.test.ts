@@ -11,6 +11,7 @@ import {
   createDockerRuntime,
   ensureBaseImage,
   hashManifest,
+  helperName,
   type Sandbox,
   type SandboxRuntime,
   type SandboxSpec,
@@ -237,6 +238,31 @@ describe.skipIf(!runs)("the docker runtime", () => {
     await sandbox.destroy();
   });
 
+  it("reaps containers that a killed process left while it looked into an image, once they are old", async () => {
+    const box = await runtime.create(spec, identity);
+    const left: string[] = [];
+    for (const name of [helperName(Date.now() - 86_400_000), helperName()])
+      left.push((await docker.createContainer({ name, Image: base, Cmd: ["true"] })).id);
+    const isThere = (id: string) =>
+      docker
+        .getContainer(id)
+        .inspect()
+        .then(
+          () => true,
+          () => false,
+        );
+    try {
+      expect(await runtime.reap({ experiment: "docker", now: Date.now() })).toBe(0);
+      expect(await Promise.all(left.map(isThere))).toEqual([true, true]);
+      expect(await runtime.reap({ now: Date.now() })).toBe(0);
+      expect(await Promise.all(left.map(isThere))).toEqual([false, true]);
+    } finally {
+      for (const id of left)
+        if (await isThere(id)) await docker.getContainer(id).remove({ force: true, v: true });
+    }
+    await box.destroy();
+  });
+
   it("lists and reaps containers whose records are gone", async () => {
     await runtime.create(spec, identity);
     await runtime.create(spec, { ...identity, slot: "other" });
@@ -257,7 +283,11 @@ describe.skipIf(!runs)("the docker runtime", () => {
     beforeAll(async () => {
       const script =
         "mkdir -p /testbed/lib /testbed/gone && cd /testbed && printf 'one\\n' > a && printf 'two\\n' > lib/b && printf 'x' > gone/x && printf 'more' > extra && chown -R 1000:1000 /testbed";
-      const container = await docker.createContainer({ Image: base, Cmd: ["sh", "-c", script] });
+      const container = await docker.createContainer({
+        Image: base,
+        Cmd: ["sh", "-c", script],
+        HostConfig: { NetworkMode: "none" },
+      });
       await container.start();
       await container.wait();
       const [repo, tag] = reference.split(":");

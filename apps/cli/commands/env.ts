@@ -76,6 +76,8 @@ function registerAdd(env: Command): void {
       const runtime = await runtimeFor({ source }, options.runtime);
       const { name, role, framework, sources, tests, requirements, workdir, repeats } = options;
       const { addEnvironment } = await import("../../../services/environments/index.ts");
+      const { createHostImages } = await import("../../../services/sandbox/index.ts");
+      const { hostOptions } = await import("../../../infra/stack/index.ts");
       const prepared = await withGrading(({ folder, of }) =>
         addEnvironment({
           source,
@@ -92,6 +94,7 @@ function registerAdd(env: Command): void {
                 },
           dataFolder: folder,
           runTests: of(runtime).runTests,
+          note: (id, reference) => createHostImages(hostOptions(folder)).built(id, reference),
           ...(json ? {} : { log: (line: string) => view.note(`  ${line}`) }),
         }),
       ).finally(() => view.clear());
@@ -205,8 +208,18 @@ function registerRemove(env: Command): void {
     .option("--force", "even so, and without looking into the record", false)
     .action(async (name: string, { force }: { readonly force: boolean }, command: Command) => {
       const { removeEnvironment } = await import("../../../services/environments/index.ts");
-      const { dataFolder } = await import("../../../infra/stack/index.ts");
-      await removeEnvironment({ dataFolder: dataFolder(), name, force, usedBy: () => usersOf(name) });
+      const { createHostImages } = await import("../../../services/sandbox/index.ts");
+      const { dataFolder, hostOptions } = await import("../../../infra/stack/index.ts");
+      const folder = dataFolder();
+      const images = createHostImages(hostOptions(folder));
+      await removeEnvironment({
+        dataFolder: folder,
+        name,
+        force,
+        usedBy: () => usersOf(name),
+        // Without its daemon the image stays, on record: the least recently used go when there are too many.
+        discardImage: (id) => images.discard(id).catch(() => false),
+      });
       if (wantsJson(command)) writeJson({ removed: name });
       else writeLine(`removed ${name}`);
     });

@@ -7,6 +7,7 @@ import { Channel } from "./channel.ts";
 import type { Client } from "./client.ts";
 import { type ContainerParts, containerOptions, LABELS } from "./container.ts";
 import { daemonError, daemonMessage, isBrokenOff, statusOf } from "./errors.ts";
+import { HELPER_FILTER, helperDeadline } from "./helper.ts";
 
 /** A busy daemon has taken twenty seconds for a start; one that takes longer than this hangs. */
 const CALL_MS = 120_000;
@@ -63,7 +64,7 @@ export class Daemon {
       } catch (error) {
         const { cause } = error as Error;
         if (left === 0 || !(statusOf(cause) === 409 || isBrokenOff(cause))) throw error;
-        const twin = await this.find(parts.name);
+        const twin = await this.inspect(parts.name);
         if (twin === undefined) continue;
         if (twin.state === "created" && sameLabels(twin.labels, parts.labels)) return twin.id;
         if (twin.labels[LABELS.data] !== parts.labels[LABELS.data]) throw error;
@@ -72,7 +73,7 @@ export class Daemon {
     }
   }
 
-  private async find(name: string) {
+  private async inspect(name: string) {
     try {
       const { Id, State, Config } = await this.ask("looking for a container", "boot", (signal) =>
         this.docker.getContainer(name).inspect({ abortSignal: signal } as object),
@@ -159,8 +160,17 @@ export class Daemon {
   }
 
   /** Containers of a data folder, running or not. */
-  async list(dataId: string): Promise<readonly ListedContainer[]> {
-    const filters = { label: [`${LABELS.data}=${dataId}`] };
+  list(dataId: string): Promise<readonly ListedContainer[]> {
+    return this.find({ label: [`${LABELS.data}=${dataId}`] });
+  }
+
+  /** Removes what killed processes left that were looking into images, whichever data folder they worked for. */
+  async removeHelpers(now: number): Promise<void> {
+    for (const { id, name } of await this.find(HELPER_FILTER))
+      if ((helperDeadline(name) ?? now) < now) await this.remove(id);
+  }
+
+  private async find(filters: Record<string, string[]>): Promise<readonly ListedContainer[]> {
     const found = await this.ask("listing containers", "unavailable", (signal) =>
       this.docker.listContainers({ all: true, filters, abortSignal: signal }),
     );

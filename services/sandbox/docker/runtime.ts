@@ -247,6 +247,9 @@ class DockerRuntime implements SandboxRuntime {
       ({ labels }) => filter.experiment === undefined || labels[LABELS.experiment] === filter.experiment,
     );
     for (const { id } of orphans) await this.daemon.remove(id);
+    // By the clock, whatever time the filter speaks of: they may be another data folder's.
+    if (filter.experiment === undefined && listFolder(this.options.root).length > 0)
+      await this.daemon.removeHelpers(Date.now());
     let removed = orphans.length;
     for (const name of listFolder(this.options.root)) {
       if (!isAbandoned(name) && !isPastUse(this.options.root, name, filter)) continue;

@@ -5,7 +5,7 @@ import { type Client, connect } from "../docker/client.ts";
 import { daemonError, statusOf } from "../docker/errors.ts";
 import { imageId } from "../docker/image.ts";
 import { SandboxError } from "../runtime.ts";
-import { planEviction } from "./plan.ts";
+import { type CachedImage, planEviction } from "./plan.ts";
 import { type ImageRecord, readRecords, removeRecord, touchRecord, writeRecord } from "./record.ts";
 
 /** Cleared down to this share of its bound. */
@@ -25,7 +25,7 @@ export interface ImageCacheOptions {
 }
 
 export interface Pruned {
-  readonly removed: readonly { readonly reference: string; readonly bytes: number }[];
+  readonly removed: readonly Removed[];
   /** Of what Tadpole brought and what stays, pinned images not counted. */
   readonly bytes: number;
 }
@@ -33,10 +33,15 @@ export interface Pruned {
 export interface ImageCache {
   /** The image's id; pulled where the daemon does not have it. Throws SandboxError `disk`, `unavailable`. */
   pull(reference: string, signal?: AbortSignal): Promise<string>;
-  /** Puts an image that Tadpole has made on record. */
+  /** Puts an image that Tadpole has made on record; again, when it is taken for something else. */
   built(id: string, reference: string): void;
   /** By its id or the reference it was asked for by. */
   used(image: string): void;
+  /**
+   * Removes an image that Tadpole has made, now that what it was made for is gone. False where it stays: a container uses it, another image
+   * is made from it, or somebody gave it a name.
+   */
+  discard(id: string): Promise<boolean>;
   /** Images in use stay, and so do those that somebody else brought or named. */
   prune(): Promise<Pruned>;
 }
@@ -51,7 +56,7 @@ interface ImageUse {
 }
 
 export function createImageCache(options: ImageCacheOptions): ImageCache {
-  const { folder, pinned } = options;
+  const { folder } = options;
   let reached = options.client;
   const daemon = (): Client => {
     reached ??= connect();
@@ -81,41 +86,88 @@ export function createImageCache(options: ImageCacheOptions): ImageCache {
       const known = readRecords(folder).find(({ id, reference }) => id === image || reference === image);
       if (known !== undefined) touchRecord(folder, known.id, Date.now());
     },
-    prune: async () => {
-      const records = readRecords(folder);
-      if (records.length === 0) return { removed: [], bytes: 0 };
+    discard: async (id) => {
       const client = daemon();
-      const { Images } = await diskUse(client);
-      const found = new Map((Images ?? []).map((image) => [image.Id, image]));
-      const pins = new Set(await Promise.all(pinned.map((reference) => imageId(client, reference))));
-      const images = records.flatMap((record) => {
-        const image = found.get(record.id);
-        // Somebody removed it.
-        if (image === undefined) removeRecord(folder, record.id);
-        if (image === undefined || pins.has(record.id)) return [];
-        const named = (image.RepoTags ?? []).some(
-          (tag) => tag !== record.reference && tag !== "<none>:<none>",
-        );
-        const bytes = image.Size - Math.max(0, image.SharedSize);
-        return [{ ...record, bytes, inUse: image.Containers !== 0, ours: !named }];
-      });
-      const plan = planEviction(images, {
-        highBytes: options.maxBytes,
-        lowBytes: options.maxBytes * LOW_SHARE,
-        lackingBytes: await lackingBytes(client, options.minFreeMb),
-      });
-      const removed: { reference: string; bytes: number }[] = [];
-      for (const id of plan) {
-        const { reference, bytes } = images.find((image) => image.id === id)!;
-        if (!(await remove(client, id))) continue;
-        removeRecord(folder, id);
-        removed.push({ reference, bytes });
+      const known = readRecords(folder).find((record) => record.id === id);
+      if (isNamed(await tagsOf(client, id), known?.reference)) return false;
+      if (!(await remove(client, id))) return false;
+      removeRecord(folder, id);
+      return true;
+    },
+    prune: async () => {
+      if (readRecords(folder).length === 0) return { removed: [], bytes: 0 };
+      const client = daemon();
+      const removed: Removed[] = [];
+      // What another image is made from is free to go only after that one, which was last used later: it is passed over, then tried again.
+      let refused: readonly string[] = [];
+      for (;;) {
+        const round = await pruneOnce(client, options, refused);
+        removed.push(...round.removed);
+        if (round.removed.length + round.refused.length === 0) return { removed, bytes: round.bytes };
+        refused = round.removed.length > 0 ? [] : [...refused, ...round.refused];
       }
-      const sum = (list: readonly { readonly bytes: number }[]) =>
-        list.reduce((total, { bytes }) => total + bytes, 0);
-      return { removed, bytes: sum(images) - sum(removed) };
     },
   };
+}
+
+interface Removed {
+  readonly reference: string;
+  readonly bytes: number;
+}
+
+async function pruneOnce(
+  client: Client,
+  { folder, pinned, maxBytes, minFreeMb }: ImageCacheOptions,
+  passOver: readonly string[],
+): Promise<Pruned & { readonly refused: readonly string[] }> {
+  const { Images } = await diskUse(client);
+  const found = new Map((Images ?? []).map((image) => [image.Id, image]));
+  const pins = new Set(await Promise.all(pinned.map((reference) => imageId(client, reference))));
+  const images: (ImageRecord & CachedImage)[] = [];
+  for (const record of readRecords(folder)) {
+    const image = found.get(record.id);
+    if (image === undefined) {
+      // An image that another one is made from is not told of: its bytes are the other's. Else somebody removed it.
+      if ((await imageId(client, record.id)) === undefined) removeRecord(folder, record.id);
+    } else if (!pins.has(record.id)) {
+      const ours = !isNamed(image.RepoTags, record.reference);
+      const bytes = image.Size - Math.max(0, image.SharedSize);
+      const inUse = image.Containers !== 0 || passOver.includes(record.id);
+      images.push({ ...record, bytes, inUse, ours });
+    }
+  }
+  const plan = planEviction(images, {
+    highBytes: maxBytes,
+    lowBytes: maxBytes * LOW_SHARE,
+    lackingBytes: await lackingBytes(client, minFreeMb),
+  });
+  const removed: Removed[] = [];
+  const refused: string[] = [];
+  for (const id of plan) {
+    const { reference, bytes } = images.find((image) => image.id === id)!;
+    if (await remove(client, id)) {
+      removeRecord(folder, id);
+      removed.push({ reference, bytes });
+    } else refused.push(id);
+  }
+  return { removed, bytes: sum(images) - sum(removed), refused };
+}
+
+const sum = (list: readonly { readonly bytes: number }[]): number =>
+  list.reduce((total, { bytes }) => total + bytes, 0);
+
+/** Somebody has given it a name beside that by which Tadpole asked for it. */
+const isNamed = (tags: readonly string[] | null, reference: string | undefined): boolean =>
+  (tags ?? []).some((tag) => tag !== reference && tag !== "<none>:<none>");
+
+/** None of an image that is not there. */
+async function tagsOf({ docker, where }: Client, id: string): Promise<readonly string[]> {
+  try {
+    return (await docker.getImage(id).inspect()).RepoTags ?? [];
+  } catch (error) {
+    if (statusOf(error) === 404) return [];
+    throw daemonError(error, where, `looking at the image ${id}`, "unavailable");
+  }
 }
 
 async function diskUse({ docker, where }: Client): Promise<{ readonly Images: readonly ImageUse[] | null }> {
