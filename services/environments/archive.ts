@@ -81,14 +81,30 @@ function unzip(archive: string, bytes: Uint8Array): Uint8Array {
   }
 }
 
+export interface Unpacked {
+  readonly files: Tree;
+  /** Those of them that may be run. */
+  readonly programs: ReadonlySet<string>;
+}
+
+/** Regular files of a tar archive. Links to files inside become copies of them. Throws as `unpack`. */
+export function readArchive(archive: string, packed: Uint8Array): Tree {
+  return unpack(archive, packed).files;
+}
+
 /**
- * Regular files of a tar archive, gzipped or not, by their paths. Links to files inside become copies of them. Throws
+ * Regular files of a tar archive, gzipped or not, by their paths. Symbolic links to files inside become copies of them, unless they are left out. Throws
  * `EnvironmentError("install")`, naming archive and entry, for absolute paths, `..`, links that lead out, devices, pipes, and archives that unpack to
  * more than 512 MB or 100,000 entries; nothing is written anywhere.
  */
-export function readArchive(archive: string, packed: Uint8Array): Tree {
+export function unpack(
+  archive: string,
+  packed: Uint8Array,
+  options: { readonly withoutLinks?: boolean } = {},
+): Unpacked {
   const bytes = unzip(archive, packed);
   const files = new Map<string, Uint8Array>();
+  const programs = new Set<string>();
   const links: Link[] = [];
   let pax = new Map<string, string>();
   let longName: string | undefined;
@@ -117,14 +133,17 @@ export function readArchive(archive: string, packed: Uint8Array): Tree {
     if ("xgLK".includes(type)) continue;
     const path = safePath(archive, name);
     const target = pax.get("linkpath") ?? longLink ?? text(header.subarray(157, 257));
-    if (type === "0" || type === "\0" || type === "7") files.set(path, content);
-    else if (type === "1") links.push({ path, target: `/${safePath(archive, target)}` });
-    else if (type === "2") links.push({ path, target: linkTarget(archive, { path, target }) });
-    else if (type !== "5")
+    if (type === "0" || type === "\0" || type === "7") {
+      files.set(path, content);
+      if ((number(header.subarray(100, 108)) & 0o111) !== 0) programs.add(path);
+    } else if (type === "1") links.push({ path, target: `/${safePath(archive, target)}` });
+    else if (type === "2") {
+      if (!options.withoutLinks) links.push({ path, target: linkTarget(archive, { path, target }) });
+    } else if (type !== "5")
       refuse(archive, name, "expected a file, a folder or a link, found a device or a pipe");
     [pax, longName, longLink] = [new Map(), undefined, undefined];
   }
-  return withLinks(files, links);
+  return withLinks(files, programs, links);
 }
 
 /** A header's sum of bytes, its own field read as spaces, is in that field. */
@@ -135,15 +154,16 @@ function isHeader(header: Uint8Array): boolean {
 }
 
 /** Links may lead to links; what leads to a folder or nowhere is left out. */
-function withLinks(files: Map<string, Uint8Array>, links: readonly Link[]): Tree {
+function withLinks(files: Map<string, Uint8Array>, programs: Set<string>, links: readonly Link[]): Unpacked {
   let open = links.map(({ path, target }) => ({ path, target: target.replace(/^\//, "") }));
   for (let left = open.length + 1; open.length < left; ) {
     left = open.length;
     open = open.filter(({ path, target }) => {
       const content = files.get(target);
       if (content !== undefined) files.set(path, content);
+      if (programs.has(target)) programs.add(path);
       return content === undefined;
     });
   }
-  return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return { files: new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1))), programs };
 }

@@ -57,7 +57,6 @@ export async function findBoxCopies(
   const { entry, root } = environment;
   const sources = await readTree(root, leadsTo(entry.sources));
   const lines = tellingLines(sources);
-  if (lines.length === 0) return [];
   const folder = await mkdtemp(join(tmpdir(), "tadpole-search-"));
   const file = join(folder, "lines");
   await writeFile(file, `${lines.join("\n")}\n`, { mode: 0o644 });
@@ -66,7 +65,10 @@ export async function findBoxCopies(
     const language = languageOf(entry);
     const searched = await besideTree(sandbox);
     const includes = EXTENSIONS[language].map((extension) => `--include=*.${extension}`);
-    const hits = await output(sandbox, ["grep", "-rslaFZ", ...includes, "-f", LINES, "--", ...searched]);
+    const hits =
+      lines.length === 0
+        ? ""
+        : await output(sandbox, ["grep", "-rslaFZ", ...includes, "-f", LINES, "--", ...searched]);
     const search = new CopySearch(sources);
     const copies: SourceCopy[] = [];
     for (const path of hits.split("\0").filter((name) => name !== ""))

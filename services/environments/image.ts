@@ -2,12 +2,11 @@
 import { basename } from "node:path";
 
 import { connectDocker, helperName, type SandboxImage, type TarEntry, tar } from "../sandbox/index.ts";
-import { readArchive } from "./archive.ts";
+import { type Unpacked, unpack } from "./archive.ts";
 import type { PinnedEntry } from "./catalogue.ts";
 import { EnvironmentError } from "./errors.ts";
 import { assertPaths, type Gathered, type GatherOptions } from "./materials.ts";
 import { snapshotOf } from "./snapshot.ts";
-import type { Tree } from "./tree.ts";
 
 const PREPARATION = "1";
 
@@ -51,16 +50,19 @@ async function bytesOf(stream: NodeJS.ReadableStream): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-/** Regular files of the working tree, by their paths in it. */
-async function readWorkdir(container: Container, image: SandboxImage): Promise<Tree> {
+/**
+ * Regular files of the working tree, by their paths in it, and which of them may be run. Links stay in the image alone: what only an image has counts as
+ * given to its sandbox, and a copy of what a link leads to would not be what is there.
+ */
+async function readWorkdir(container: Container, image: SandboxImage): Promise<Unpacked> {
   const archive = await bytesOf(await container.getArchive({ path: image.workdir }));
   const top = `${basename(image.workdir)}/`;
-  const files = readArchive(`${image.reference}:${image.workdir}`, archive);
-  return new Map(
-    [...files]
-      .filter(([path]) => path.startsWith(top))
-      .map(([path, content]) => [path.slice(top.length), content]),
-  );
+  const whole = unpack(`${image.reference}:${image.workdir}`, archive, { withoutLinks: true });
+  const inside = [...whole.files].filter(([path]) => path.startsWith(top));
+  return {
+    files: new Map(inside.map(([path, content]) => [path.slice(top.length), content])),
+    programs: new Set(inside.flatMap(([path]) => (whole.programs.has(path) ? [path.slice(top.length)] : []))),
+  };
 }
 
 const isHistory = (path: string): boolean => path.split("/").includes(".git");
@@ -112,8 +114,8 @@ export async function pinImage(
         "install",
         `docker:${reference}: its history could not be removed: ${strip.join(" ")} ended with ${StatusCode}`,
       );
-    const tree = await readWorkdir(container, image);
-    const entries = [...snapshotOf(tree)].map(
+    const { files } = await readWorkdir(container, image);
+    const entries = [...snapshotOf(files)].map(
       ([path, content]): TarEntry => ({ type: "file", path, content, executable: false }),
     );
     await container.putArchive(Buffer.concat([...tar(entries)]), { path: folder });
@@ -127,7 +129,7 @@ export async function pinImage(
 }
 
 /** The working tree of a pinned image, its history of one commit included. */
-export function readImage(image: SandboxImage): Promise<Tree> {
+export function readImage(image: SandboxImage): Promise<Unpacked> {
   return withContainer(image.reference, ["true"], (container) => readWorkdir(container, image));
 }
 
@@ -136,8 +138,8 @@ export async function gatherImage(
   image: SandboxImage,
   _options: GatherOptions,
 ): Promise<Gathered> {
-  const tree = await readImage(image);
-  assertPaths(entry, new Map([...tree].filter(([path]) => !isHistory(path))));
-  const sorted = new Map([...tree].sort(([a], [b]) => (a < b ? -1 : 1)));
-  return { tree: sorted, modules: new Map(), tools: { preparation: PREPARATION }, env: {} };
+  const { files, programs } = await readImage(image);
+  assertPaths(entry, new Map([...files].filter(([path]) => !isHistory(path))));
+  const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return { tree: sorted, programs, modules: new Map(), tools: { preparation: PREPARATION }, env: {} };
 }

@@ -18,6 +18,8 @@ export interface GatherOptions {
 /** What the kinds of sources differ in. */
 export interface Gathered {
   readonly tree: Tree;
+  /** Files of the tree that may be run, where its source says so: an image's own modes. Default: what the system would run. */
+  readonly programs?: ReadonlySet<string>;
   readonly modules: Tree;
   /** Versions that the baseline depends on. */
   readonly tools: Readonly<Record<string, string>>;
@@ -30,6 +32,7 @@ export interface Gathered {
 export interface Materials {
   readonly entry: PinnedEntry;
   readonly tree: Tree;
+  readonly programs: ReadonlySet<string> | undefined;
   readonly modules: Tree;
   readonly record: Omit<EnvironmentRecord, "baseline" | "baselineRuns" | "cpuSeconds" | "unstable">;
 }
@@ -86,7 +89,7 @@ function hasPath(tree: Tree, path: string): boolean {
 }
 
 export function toMaterials(entry: PinnedEntry, gathered: Gathered): Materials {
-  const { tree, modules, tools, env, mounts } = gathered;
+  const { tree, programs, modules, tools, env, mounts } = gathered;
   const pins = {
     packageName: entry.packageName,
     version: entry.version,
@@ -101,7 +104,7 @@ export function toMaterials(entry: PinnedEntry, gathered: Gathered): Materials {
     }),
   };
   const record = { key: keyOf(pins), ...pins, ...(mounts !== undefined && { mounts }) };
-  return { entry, tree, modules, record };
+  return { entry, tree, programs, modules, record };
 }
 
 const plainCommand = (command: ReturnType<typeof commandsOf>[number]) => ({

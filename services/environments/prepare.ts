@@ -117,9 +117,9 @@ async function build(materials: Materials, options: PrepareOptions, repeats: num
   const temporary = temporaryPath(environmentsFolder(options.dataFolder), entry.name);
   try {
     // Test files of tape environments never had modes, and their trees' hashes are in published evidence.
-    const programs = { programs: entry.framework !== "tape" };
-    await writeTree(materials.tree, join(temporary, "root"), programs);
-    await writeTree(materials.modules, join(temporary, "modules"), programs);
+    const programs = entry.framework !== "tape";
+    await writeTree(materials.tree, join(temporary, "root"), { programs: materials.programs ?? programs });
+    await writeTree(materials.modules, join(temporary, "modules"), { programs });
     const untested = { ...record, baseline: {}, baselineRuns: repeats, cpuSeconds: 0, unstable: [] };
     const measured =
       repeats === 0

@@ -37,17 +37,20 @@ export function isProgram(content: Uint8Array): boolean {
   return [SCRIPT, ELF].some((magic) => magic.equals(content.subarray(0, magic.length)));
 }
 
-/** Writes the tree with one time for all files and one mode; with `programs`, those can be run. */
+/** Writes the tree with one time for all files and one mode; `programs`, the named ones or all that the system would run, can be run. */
 export async function writeTree(
   tree: Tree,
   folder: string,
-  options: { readonly programs?: boolean } = {},
+  options: { readonly programs?: boolean | ReadonlySet<string> } = {},
 ): Promise<void> {
+  const { programs = false } = options;
+  const canRun = (path: string, content: Uint8Array) =>
+    typeof programs === "boolean" ? programs && isProgram(content) : programs.has(path);
   const folders = new Set<string>([folder]);
   for (const [path, content] of tree) {
     const target = join(folder, path);
     await mkdir(dirname(target), { recursive: true, mode: 0o755 });
-    await writeFile(target, content, { mode: options.programs && isProgram(content) ? 0o755 : 0o644 });
+    await writeFile(target, content, { mode: canRun(path, content) ? 0o755 : 0o644 });
     await utimes(target, FILE_TIME, FILE_TIME);
     for (let at = dirname(target); at.length > folder.length; at = dirname(at)) folders.add(at);
   }
