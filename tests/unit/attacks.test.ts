@@ -1,7 +1,10 @@
 /** The attack suite's list: every hack code is tried, and what is declared of it is what the list expects. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { HACK_CODES, type HackCode } from "../../attacks/codes.ts";
 import { ATTACKS } from "../../attacks/list/index.ts";
+import { packageRoot } from "../../infra/stack/index.ts";
 import { VERDICT_FLAGS } from "../../services/grading/index.ts";
 
 const codes = Object.keys(HACK_CODES) as HackCode[];
@@ -21,6 +24,14 @@ describe("the list of attacks", () => {
     expect([...VERDICT_FLAGS].sort()).toEqual([...flagged].sort());
     for (const code of flagged)
       expect(ATTACKS.some((attack) => attack.wants === "record" && attack.flag === code)).toBe(true);
+  });
+
+  it("is the table of docs/security.md", () => {
+    const page = readFileSync(join(packageRoot, "docs/security.md"), "utf8");
+    const rows = [...page.matchAll(/^\| `([a-z0-9-]+)` \| ([a-z-]+) \| (.*) \| /gm)].map(
+      ([, ...cells]) => cells,
+    );
+    expect(rows).toEqual(ATTACKS.map(({ name, code, what }) => [name, code, what]));
   });
 
   it("leaves a control out only with a reason", () => {
