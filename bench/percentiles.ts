@@ -2,12 +2,12 @@
 import { type Measure, measure } from "./bench.ts";
 import { percentile, type Sides } from "./repeat.ts";
 
-/** `times` in seconds. The goal is that of the median. */
+/** `times` in seconds. The goal is that of the median; null = none. */
 export function timeMeasures(
   name: string,
   times: Sides<readonly number[]>,
   unit: "ms" | "s",
-  goal: number,
+  goal: number | null,
 ): Measure[] {
   const at = (share: number, side: readonly number[]) => percentile(side, share) * (unit === "ms" ? 1000 : 1);
   return [

@@ -2,8 +2,9 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createProcessRuntime, type ExecLimits } from "../services/sandbox/index.ts";
+import { commandEnv } from "../services/sandbox/inside.ts";
 import { sandboxName } from "../services/sandbox/label.ts";
-import { bwrapArguments, commandEnv } from "../services/sandbox/process/command.ts";
+import { bwrapArguments } from "../services/sandbox/process/command.ts";
 import { STATUS_FD } from "../services/sandbox/process/run.ts";
 import { findSystem } from "../services/sandbox/process/system.ts";
 import { type BenchContext, type Measure, measure, temporaryFolder } from "./bench.ts";

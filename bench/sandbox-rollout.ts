@@ -42,13 +42,14 @@ export async function rolloutCost(
   const boxes = { docker, image, cpus: CPUS, folder: join(await temporaryFolder(context), "bare") };
   const sides = {
     bare: await bareRollout(boxes, environment, task),
-    sandbox: () => rollout(runtime, grading, environment, task),
+    unsolved: () => rollout(runtime, grading, environment, task, "unsolved"),
+    solved: () => rollout(runtime, grading, environment, task, "solved"),
   };
   const four = (side: () => Promise<unknown>) => async () => {
     const all = await Promise.all(Array.from({ length: CONCURRENCY }, () => timed(side)));
     return all.map(({ seconds }) => seconds);
   };
-  const turns = { bare: four(sides.bare), sandbox: four(sides.sandbox) };
+  const turns = { bare: four(sides.bare), unsolved: four(sides.unsolved), solved: four(sides.solved) };
   const missing = harborMissing();
   if (missing !== null) context.progress(`Harbor is not compared: ${missing}`);
   const files = await harborFolder({
@@ -61,19 +62,30 @@ export async function rolloutCost(
   const harbor = missing === null ? await prepareHarbor(context, docker, files) : null;
   await inTurns(1, turns);
   const rounds = context.quick ? QUICK_ROUNDS : ROUNDS;
-  const times = { bare: [] as number[], sandbox: [] as number[], harbor: [] as number[] };
+  const times: Record<keyof typeof turns | "harbor", number[]> = {
+    bare: [],
+    unsolved: [],
+    solved: [],
+    harbor: [],
+  };
   for (let round = 0; round < rounds; round += ROUNDS_PER_TRIALS) {
     const results = await inTurns(Math.min(ROUNDS_PER_TRIALS, rounds - round), turns);
-    times.bare.push(...results.bare.flat());
-    times.sandbox.push(...results.sandbox.flat());
+    for (const side of ["bare", "unsolved", "solved"] as const) times[side].push(...results[side].flat());
     if (harbor !== null) times.harbor.push(...(await harborTrials(harbor, CONCURRENCY)));
-    context.progress(`${times.sandbox.length} of ${rounds * CONCURRENCY} rollouts`);
+    context.progress(`${times.solved.length} of ${rounds * CONCURRENCY} rollouts of each kind`);
   }
-  const against = (peer: string, reference: readonly number[], goal: number) =>
-    timeMeasures(`rollout, docker, against ${peer}`, { subject: times.sandbox, reference }, "s", goal);
+  const against = (kind: "solved" | "unsolved", peer: "bare" | "harbor", name: string, goal: number | null) =>
+    timeMeasures(
+      `${kind} rollout, docker, against ${name}`,
+      { subject: times[kind], reference: times[peer] },
+      "s",
+      goal,
+    );
   return [
-    ...against("two bare containers", times.bare, GOALS.bare),
-    ...(harbor === null ? [] : against("Harbor's reference solution", times.harbor, GOALS.harbor)),
+    ...against("unsolved", "bare", "two bare containers", GOALS.bare),
+    // Where all tests pass, a third box runs what must fail.
+    ...against("solved", "bare", "two bare containers", null),
+    ...(harbor === null ? [] : against("solved", "harbor", "Harbor's reference solution", GOALS.harbor)),
   ];
 }
 
@@ -82,12 +94,13 @@ async function rollout(
   grading: GradingService,
   environment: PreparedEnvironment,
   task: Task,
+  outcome: "solved" | "unsolved",
 ): Promise<void> {
   const spec = { ...environmentSpec(environment), overlay: task.base };
   const sandbox = await runtime.create(spec, benchIdentity(randomUUID()));
   let change: Awaited<ReturnType<typeof sandbox.changes>>;
   try {
-    for (const command of agentCommands(task, environment)) {
+    for (const command of agentCommands(task, environment, outcome)) {
       const { exitCode } = await sandbox.exec(["sh", "-c", command], COMMAND_LIMITS);
       if (exitCode !== 0) throw new Error(`${command}: exit code ${exitCode}`);
     }
@@ -96,8 +109,10 @@ async function rollout(
     await sandbox.destroy();
   }
   const verdict = await grading.grade({ environment, task, change, mode: "cold", reuse: false });
-  if (verdict.outcome !== "passed")
-    throw new Error(`the rollout is ${verdict.outcome} (${verdict.rule}: ${verdict.offending.join(", ")})`);
+  if (verdict.outcome !== (outcome === "solved" ? "passed" : "failed"))
+    throw new Error(
+      `the ${outcome} rollout is ${verdict.outcome} (${verdict.rule}: ${verdict.offending.join(", ")})`,
+    );
 }
 
 async function bareRollout(
@@ -114,13 +129,14 @@ async function bareRollout(
     limits: limitsOf(environment).limits,
   };
   const archives = { agent: await archiveOf(agent), grader: await archiveOf(grader) };
+  const commands = agentCommands(task, environment, "unsolved");
   const tests = environment.commands.map(({ argv }) => argv.map(quoted).join(" "));
   return async () => {
-    const codes = [
-      ...(await bareBox(boxes, agent, archives.agent, agentCommands(task, environment))),
-      ...(await bareBox(boxes, grader, archives.grader, tests)),
-    ];
-    const failed = codes.find((code) => code !== 0);
-    if (failed !== undefined) throw new Error(`a command of the bare containers: exit code ${failed}`);
+    const codes = await bareBox(boxes, agent, archives.agent, commands);
+    const tested = await bareBox(boxes, grader, archives.grader, tests);
+    if (codes.some((code) => code !== 0) || tested.every((code) => code === 0))
+      throw new Error(
+        `the bare containers: exit codes ${codes} and ${tested}; expected 0 of each command, not of each test`,
+      );
   };
 }

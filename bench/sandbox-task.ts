@@ -43,8 +43,12 @@ export const benchStatement = ({ id, base }: Task): Statement => ({
   hash: "",
 });
 
-/** Ten commands: look around, run a test, correct the file, run it again. */
-export function agentCommands({ gold }: Task, environment: PreparedEnvironment): readonly string[] {
+/** Ten commands: look around, run a test, correct the file (or only write to it), run the test again. */
+export function agentCommands(
+  { gold }: Task,
+  environment: PreparedEnvironment,
+  outcome: "solved" | "unsolved",
+): readonly string[] {
   const [{ path }] = gold as [FileChange];
   const [test] = environment.entry.tests as [string];
   const correct = gold
@@ -59,7 +63,7 @@ export function agentCommands({ gold }: Task, environment: PreparedEnvironment):
     `grep -n function ${quoted(path)}`,
     "find . -name '*.js' -not -path './node_modules/*' | head -50",
     `node ${quoted(test)} | tail -5`,
-    correct.join(" && "),
+    outcome === "solved" ? correct.join(" && ") : `echo "// To be corrected." >>${quoted(path)}`,
     `node ${quoted(test)} | tail -5`,
   ];
 }

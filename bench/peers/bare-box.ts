@@ -10,8 +10,8 @@ import type { FileChange } from "../../core/task.ts";
 import { mountsIn } from "../../services/sandbox/docker/box.ts";
 import { baseImage, containerOptions } from "../../services/sandbox/docker/container.ts";
 import { type SandboxSpec, scanTree, type TarEntry, tar } from "../../services/sandbox/index.ts";
-import { REPEATABLE_PATH, WORKDIR } from "../../services/sandbox/process/command.ts";
-import { makeSkeleton } from "../../services/sandbox/process/system.ts";
+import { REPEATABLE_PATH, WORKDIR } from "../../services/sandbox/inside.ts";
+import { makeSkeleton } from "../../services/sandbox/skeleton.ts";
 
 export interface BareBoxes {
   readonly docker: Docker;
