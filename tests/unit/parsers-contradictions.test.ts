@@ -1,21 +1,7 @@
-/** Reports whose totals, or other parts, say what their results do not: code under test prints a part of a report, never all of it. */
+/** Reports in which another result of a test hides its failure. */
 import { describe, expect, it } from "vitest";
-import type { ReportFormat } from "../../core/task.ts";
-import { parseReport, type ReportInput } from "../../services/grading/parsers/index.ts";
 import { mergeReports, parseTap } from "../../services/grading/parsers/tap.ts";
-
-const parse = (format: ReportFormat, text: string, more: Partial<ReportInput> = {}) =>
-  parseReport(format, {
-    text,
-    stderr: "",
-    truncated: false,
-    exitCode: 0,
-    scope: "",
-    workdir: "/repo",
-    ...more,
-  });
-
-const lines = (...all: readonly string[]): string => `${all.join("\n")}\n`;
+import { lines, parse } from "../support/reports.ts";
 
 const RULER = "=".repeat(70);
 const DASHES = "-".repeat(70);

@@ -8,11 +8,14 @@ const STATUSES: Readonly<Record<string, TestStatus>> = {
   passed: "passed",
   failed: "failed",
   todo: "xfail",
+  skipped: "skipped",
+  pending: "skipped",
+  disabled: "skipped",
 };
 
 /**
  * Names are `<file> > <describe> > … > <test>`. A file that failed without a failed test (it does not load, or holds no test) is one failed test.
- * Complete when each total is the number of such results, and the run was not interrupted.
+ * Complete when each total is the number of such results, what it says of files and of the whole fits them, and the run was not interrupted.
  */
 export function readJestJson(
   json: Readonly<Record<string, unknown>>,
@@ -20,25 +23,37 @@ export function readJestJson(
   workdir: string,
 ): TestReport {
   const results = new Results(scope);
-  const counts = { passed: 0, failed: 0, todo: 0, other: 0 };
+  const counts: Record<TestStatus, number> = { passed: 0, failed: 0, skipped: 0, xfail: 0 };
+  let failedFiles = 0;
+  let known = true;
   for (const file of recordsOf(json.testResults)) {
     const path = repoPath(stringOf(file.name), workdir);
     const tests = recordsOf(file.assertionResults);
     for (const test of tests) {
-      const status = stringOf(test.status);
+      const word = stringOf(test.status);
+      const status = Object.hasOwn(STATUSES, word) ? STATUSES[word] : undefined;
+      if (status === undefined) known = false;
       const titles = Array.isArray(test.ancestorTitles) ? test.ancestorTitles.map(stringOf) : [];
-      results.add([path, ...titles, stringOf(test.title)].join(" > "), STATUSES[status] ?? "skipped");
-      if (status === "passed" || status === "failed" || status === "todo") counts[status]++;
-      else counts.other++;
+      results.add([path, ...titles, stringOf(test.title)].join(" > "), status ?? "failed");
+      counts[status ?? "failed"]++;
     }
-    if (file.status === "failed" && !tests.some(({ status }) => status === "failed"))
-      results.add(path, "failed");
+    if (file.status !== "failed") continue;
+    failedFiles++;
+    if (!tests.some(({ status }) => status === "failed")) results.add(path, "failed");
   }
+  const failed = counts.failed > 0 || failedFiles > 0;
+  const none = (total: unknown): boolean => total === undefined || total === 0;
   const complete =
+    known &&
     json.wasInterrupted !== true &&
     json.numPassedTests === counts.passed &&
     json.numFailedTests === counts.failed &&
-    json.numPendingTests === counts.other &&
-    (json.numTodoTests ?? 0) === counts.todo;
+    json.numPendingTests === counts.skipped &&
+    (json.numTodoTests ?? 0) === counts.xfail &&
+    // vitest counts suites within files, too.
+    (failed || (none(json.numFailedTestSuites) && none(json.numRuntimeErrorTestSuites))) &&
+    (json.success === undefined || json.success === !failed) &&
+    (json.numTotalTests === undefined ||
+      json.numTotalTests === Object.values(counts).reduce((sum, count) => sum + count, 0));
   return results.report(complete);
 }

@@ -8,8 +8,11 @@ import type { ReportInput } from "./types.ts";
 
 /** The text is on stderr; what tests print goes to either. */
 export function parseJest({ text, stderr, scope, workdir }: ReportInput): TestReport {
-  const json = jsonIn(text);
-  if (json !== undefined && Array.isArray(json.testResults)) return readJestJson(json, scope, workdir);
+  const { json, only } = jsonIn(text, "testResults") ?? {};
+  if (json !== undefined && Array.isArray(json.testResults)) {
+    const { statuses, complete } = readJestJson(json, scope, workdir);
+    return { statuses, complete: complete && only === true };
+  }
   return readVerbose(linesOf(stderr.includes("Tests:") ? stderr : text), scope, workdir);
 }
 
@@ -31,6 +34,7 @@ function readVerbose(lines: readonly string[], scope: string, workdir: string): 
   let file: string | undefined;
   let summaries = 0;
   let complete = true;
+  let failedFiles = 0;
   for (const line of lines) {
     const header = /^ ?(?:PASS|FAIL) +(\S.*)$/.exec(line)?.[1];
     if (header !== undefined) {
@@ -39,9 +43,13 @@ function readVerbose(lines: readonly string[], scope: string, workdir: string): 
       inTree = true;
     } else if (line.trim() === "● Test suite failed to run" && file !== undefined && summaries === 0) {
       results.add(file, "failed");
+      failedFiles++;
       // The same file is named again where many fail.
       file = undefined;
       inTree = false;
+    } else if (line.startsWith("Test Suites: ")) {
+      const failed = numbersIn(line)?.get("failed") ?? 0;
+      if (failed > 0 && failedFiles === 0 && counts.failed === 0) complete = false;
     } else if (line.startsWith("Tests: ")) {
       summaries++;
       complete = complete && agrees(line, counts);
@@ -69,17 +77,28 @@ function readVerbose(lines: readonly string[], scope: string, workdir: string): 
 /** ` (5 ms)`, ` (1.2 s)` */
 const withoutTime = (text: string): string => /^(.*) \(\d[\d.]* m?s\)$/.exec(text)?.[1] ?? text;
 
-/** `Tests:       1 failed, 1 skipped, 1 todo, 2 passed, 5 total` */
-function agrees(line: string, counts: Readonly<Record<TestStatus, number>>): boolean {
+const COUNTED = new Set(["failed", "skipped", "todo", "passed", "total"]);
+
+/** `Tests:       1 failed, 1 skipped, 1 todo, 2 passed, 5 total`; undefined where it counts what nobody knows. */
+function numbersIn(line: string): ReadonlyMap<string, number> | undefined {
   const said = new Map<string, number>();
-  for (const part of line.slice("Tests:".length).split(",")) {
-    const [, number, word] = /^ *(\d+) (\w+)$/.exec(part) ?? [];
-    if (word !== undefined) said.set(word, Number(number));
+  for (const part of line.slice(line.indexOf(":") + 1).split(",")) {
+    const [, number, word = ""] = /^ *(\d+) (\w+) *$/.exec(part) ?? [];
+    if (!COUNTED.has(word) || said.has(word)) return undefined;
+    said.set(word, Number(number));
   }
+  return said;
+}
+
+function agrees(line: string, counts: Readonly<Record<TestStatus, number>>): boolean {
+  const said = numbersIn(line);
   const { passed, failed, skipped, xfail } = counts;
   return (
+    said !== undefined &&
     said.get("total") === passed + failed + skipped + xfail &&
     (said.get("passed") ?? 0) === passed &&
-    (said.get("failed") ?? 0) === failed
+    (said.get("failed") ?? 0) === failed &&
+    (said.get("skipped") ?? 0) === skipped &&
+    (said.get("todo") ?? 0) === xfail
   );
 }

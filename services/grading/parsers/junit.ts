@@ -6,8 +6,8 @@ import { Results } from "./results.ts";
 import type { ReportInput } from "./types.ts";
 
 /**
- * Names are `<classname> > <name>`, or the name alone. Complete when the XML is well-formed to its end and each suite's `tests`, `skipped`, and `failures`
- * with `errors`, fit its test cases.
+ * Names are `<classname> > <name>`, or the name alone. Complete when the XML is well-formed to its end, each suite's `tests`, `skipped`, and `failures`
+ * with `errors` and `timeouts`, fit its test cases, no suite has an error of its own, and every outcome is a known one.
  */
 export function parseJunit({ text, scope }: ReportInput): TestReport {
   const reader = new JunitReader(scope);
@@ -21,7 +21,7 @@ export function parseJunit({ text, scope }: ReportInput): TestReport {
     if (wellFormed) reader.open(tag);
   });
   parser.on("closetag", ({ name }) => {
-    if (wellFormed) reader.close(name);
+    if (wellFormed) reader.close(local(name));
   });
   parser.write(documentIn(text)).close();
   return reader.report(wellFormed);
@@ -54,15 +54,37 @@ interface Suite {
 
 const newCounts = (): Counts => ({ cases: 0, failing: 0, skipped: 0, hooks: 0, tearDowns: 0 });
 
+/** Some tools put their elements into a namespace. */
+const local = (name: string): string => name.slice(name.lastIndexOf(":") + 1);
+
 const SUITES = new Set(["testsuite", "testsuites"]);
 const HOOK = /^"(?:before|after) (?:all|each)" hook/;
+const FAILURES = new Set(["failure", "error"]);
+/** Within a test case, and no outcome; of a test that passed when it was run again (`flaky…`), or failed each time (`rerun…`). */
+const OTHERS = new Set(
+  "properties|system-out|system-err|flakyFailure|flakyError|rerunFailure|rerunError".split("|"),
+);
+
+/** What a test case's own attributes `status` and `result` may say. */
+const OUTCOMES: Readonly<Record<string, TestStatus>> = Object.fromEntries([
+  ...["run", "completed", "pass", "passed", "success", "ok"].map((word) => [word, "passed"]),
+  ...["fail", "failed", "failure", "error", "timeout"].map((word) => [word, "failed"]),
+  ...["notrun", "disabled", "skipped", "ignored", "suppressed"].map((word) => [word, "skipped"]),
+]);
+
+interface Case {
+  readonly name: string;
+  readonly isHook: boolean;
+  status: TestStatus;
+  tearDown: boolean;
+}
 
 class JunitReader {
   private readonly results: Results;
   private readonly suites: Suite[] = [];
-  private test:
-    | { readonly name: string; readonly isHook: boolean; status: TestStatus; tearDown: boolean }
-    | undefined;
+  private test: Case | undefined;
+  /** The elements that are open. */
+  private readonly path: string[] = [];
   private complete = true;
   private seen = false;
 
@@ -70,39 +92,60 @@ class JunitReader {
     this.results = new Results(scope);
   }
 
-  open({ name, attributes }: SaxesTagPlain): void {
+  open({ name: qualified, attributes }: SaxesTagPlain): void {
+    const name = local(qualified);
+    const parent = this.path.at(-1) ?? "";
+    this.path.push(name);
     if (SUITES.has(name)) {
       this.seen = true;
       this.suites.push({ attributes, own: newCounts(), all: newCounts() });
     } else if (name === "testcase") {
-      const { classname = "", name: title = "", status = "" } = attributes;
-      const notRun = status === "notrun" || status === "disabled" || status === "skipped";
-      this.test = {
-        name: classname === "" ? title : `${classname} > ${title}`,
-        isHook: HOOK.test(title),
-        status: notRun ? "skipped" : "passed",
-        tearDown: false,
-      };
-    } else if (this.test !== undefined) this.outcome(name, attributes);
-  }
-
-  private outcome(name: string, attributes: Readonly<Record<string, string>>): void {
-    const test = this.test!;
-    if (name === "failure" || name === "error") {
-      test.tearDown = test.status === "passed" && /^failed on teardown\b/.test(attributes.message ?? "");
-      test.status = "failed";
-    } else if (name === "skipped" && test.status !== "failed") {
-      test.status = attributes.type === "pytest.xfail" ? "xfail" : "skipped";
+      if (this.test !== undefined) {
+        // One within another: the outer's result must not be lost.
+        this.end(this.test);
+        this.complete = false;
+      }
+      this.test = this.begin(attributes);
+    } else if (this.test !== undefined) this.outcome(name, parent, attributes);
+    else if (FAILURES.has(name) && SUITES.has(parent)) {
+      this.results.add(this.suites.at(-1)?.attributes.name ?? name, "failed");
+      this.complete = false;
     }
   }
 
+  private begin({ classname = "", name = "", status = "", result = "" }: Record<string, string>): Case {
+    const words = [status, result].filter((word) => word !== "").map((word) => word.toLowerCase());
+    const said = words.map((word) => (Object.hasOwn(OUTCOMES, word) ? OUTCOMES[word] : undefined));
+    if (said.includes(undefined)) this.complete = false;
+    return {
+      name: classname === "" ? name : `${classname} > ${name}`,
+      isHook: HOOK.test(name),
+      status: (["failed", "skipped"] as const).find((one) => said.includes(one)) ?? "passed",
+      tearDown: false,
+    };
+  }
+
+  private outcome(name: string, parent: string, attributes: Readonly<Record<string, string>>): void {
+    const test = this.test!;
+    if (FAILURES.has(name)) {
+      test.tearDown = test.status === "passed" && /^failed on teardown\b/.test(attributes.message ?? "");
+      test.status = "failed";
+    } else if (name === "skipped") {
+      if (test.status !== "failed") test.status = attributes.type === "pytest.xfail" ? "xfail" : "skipped";
+    } else if (parent === "testcase" && !OTHERS.has(name)) this.complete = false;
+  }
+
+  private end(test: Case): void {
+    this.results.add(test.name, test.status);
+    const suite = this.suites.at(-1);
+    if (suite !== undefined) for (const counts of [suite.own, suite.all]) count(counts, test);
+    this.test = undefined;
+  }
+
   close(name: string): void {
-    if (name === "testcase" && this.test !== undefined) {
-      this.results.add(this.test.name, this.test.status);
-      const suite = this.suites.at(-1);
-      if (suite !== undefined) for (const counts of [suite.own, suite.all]) count(counts, this.test);
-      this.test = undefined;
-    } else if (SUITES.has(name)) {
+    this.path.pop();
+    if (name === "testcase" && this.test !== undefined) this.end(this.test);
+    else if (SUITES.has(name)) {
       const suite = this.suites.pop();
       if (suite === undefined) return;
       if (!fits(suite)) this.complete = false;
@@ -137,13 +180,13 @@ function add(to: Counts, from: Counts): void {
 /** A suite counts its own cases, or its nested suites' too. What it does not count is not checked. */
 const fits = ({ attributes, own, all }: Suite): boolean =>
   [own, all].some((counts) => {
-    const { tests, failures, errors, skipped } = attributes;
-    const failing = Number(failures ?? 0) + Number(errors ?? 0);
+    const { tests, failures, errors, skipped, timeouts } = attributes;
+    const failing = Number(failures ?? 0) + Number(errors ?? 0) + Number(timeouts ?? 0);
     const { cases, hooks, tearDowns } = counts;
     return (
       (tests === undefined || [cases, cases - hooks, cases + tearDowns].includes(Number(tests))) &&
       // mocha counts fewer than it marks.
       Number(skipped ?? 0) <= counts.skipped &&
-      ((failures === undefined && errors === undefined) || failing === counts.failing)
+      ([failures, errors, timeouts].every((number) => number === undefined) || failing === counts.failing)
     );
   });

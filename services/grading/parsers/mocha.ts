@@ -7,13 +7,18 @@ import type { ReportInput } from "./types.ts";
 
 /** Names are mocha's full titles: suites and test joined by a space. A hook that failed is a failed test by its own title. */
 export function parseMocha({ text, scope }: ReportInput): TestReport {
-  const json = jsonIn(text);
-  if (json !== undefined && isRecord(json.stats) && Array.isArray(json.tests))
-    return readJson(json, json.stats, scope);
+  const { json, only } = jsonIn(text, "failures") ?? {};
+  if (json !== undefined && isRecord(json.stats) && Array.isArray(json.tests)) {
+    const { statuses, complete } = readJson(json, json.stats, scope);
+    return { statuses, complete: complete && only === true };
+  }
   return readSpec(linesOf(text), scope);
 }
 
-/** Complete when the statistics count as many passes, pending tests and failures as are listed. */
+/**
+ * Complete when the statistics count as many passes, pending tests and failures as are listed, and no test has an error that is not
+ * among the failures.
+ */
 function readJson(
   json: Readonly<Record<string, unknown>>,
   stats: Readonly<Record<string, unknown>>,
@@ -22,6 +27,7 @@ function readJson(
   const results = new Results(scope);
   const title = (test: Readonly<Record<string, unknown>>): string => stringOf(test.fullTitle);
   const counts = { passes: 0, pending: 0, failures: 0 };
+  let complete = json.passes === undefined || recordsOf(json.passes).length === stats.passes;
   const pending = countOf(recordsOf(json.pending).map(title));
   const failures = countOf(recordsOf(json.failures).map(title));
   for (const test of recordsOf(json.tests)) {
@@ -31,6 +37,7 @@ function readJson(
       : take(failures, name, hasError(test))
         ? "failures"
         : "passes";
+    if (kind === "passes" && hasError(test)) complete = false;
     counts[kind]++;
     results.add(name, kind === "passes" ? "passed" : kind === "pending" ? "skipped" : "failed");
   }
@@ -40,7 +47,11 @@ function readJson(
       results.add(name, "failed");
     }
   return results.report(
-    stats.passes === counts.passes && stats.pending === counts.pending && stats.failures === counts.failures,
+    complete &&
+      stats.passes === counts.passes &&
+      stats.pending === counts.pending &&
+      stats.failures === counts.failures &&
+      (stats.tests === undefined || stats.tests === recordsOf(json.tests).length),
   );
 }
 

@@ -14,7 +14,7 @@ interface Result {
 
 /**
  * Names are the titles from the outermost suite inwards, joined by ` > `; a suite, and a test with subtests, has a status of its own. A file
- * that reported no test counts as one where it failed. Complete when there are as many results as the summary says.
+ * that reported no test counts as one where it failed. Complete when there are as many results, and of each kind as many, as the summary says.
  */
 export function parseNodeTest({ text, scope, workdir }: ReportInput): TestReport {
   const lines = linesOf(text);
@@ -40,19 +40,34 @@ function readTap(lines: readonly string[]): Read {
   const { results, complete, comments } = readTapTree(lines);
   const summary = new Map<string, number>();
   for (const comment of comments) addCount(summary, comment);
-  return { results, complete: complete && agrees(summary, results.length) };
+  return { results, complete: complete && agrees(summary, results) };
 }
 
-/** `tests 3`, `suites 1`, … */
+/** `tests 3`, `suites 1`, … A number that is given twice is none. */
 function addCount(summary: Map<string, number>, text: string): void {
   const [, key, value] = /^([a-z_]+) (\d+)/.exec(text) ?? [];
-  if (key !== undefined) summary.set(key, Number(value));
+  if (key !== undefined) summary.set(key, summary.has(key) ? Number.NaN : Number(value));
 }
 
-function agrees(summary: ReadonlyMap<string, number>, results: number): boolean {
-  const tests = summary.get("tests");
+const COUNTS = ["pass", "fail", "cancelled", "skipped", "todo"];
+
+/**
+ * Kinds count tests alone, results hold suites, too. A result with others inside is a suite or a test with subtests, one without a test or an
+ * empty suite: where as many have others inside as there are suites, those are the suites; else each kind may have that many more.
+ */
+function agrees(summary: ReadonlyMap<string, number>, results: readonly Result[]): boolean {
+  const said = (key: string) => summary.get(key) ?? 0;
+  const [tests, suites] = [said("tests"), said("suites")];
+  if (!summary.has("tests") || !summary.has("duration_ms") || tests + suites !== results.length) return false;
+  if (tests !== COUNTS.reduce((sum, key) => sum + said(key), 0)) return false;
+  const known = results.filter(({ hasChildren }) => hasChildren).length === suites;
+  const of = (status: TestStatus) =>
+    results.filter((result) => result.status === status && !(known && result.hasChildren)).length;
+  const fits = (count: number, of_: number) => of_ >= count && of_ <= count + (known ? 0 : suites);
   return (
-    tests !== undefined && summary.has("duration_ms") && tests + (summary.get("suites") ?? 0) === results
+    fits(said("pass"), of("passed")) &&
+    fits(said("fail") + said("cancelled"), of("failed")) &&
+    fits(said("skipped") + said("todo"), of("skipped") + of("xfail"))
   );
 }
 
@@ -97,7 +112,7 @@ function readSpec(lines: readonly string[]): Read {
     before.length = depth;
     results.push({ path: [...open, name], status, hasChildren });
   }
-  return { results, complete: agrees(summary, results.length) };
+  return { results, complete: agrees(summary, results) };
 }
 
 /** `name (1.5ms) # directive` */

@@ -28,20 +28,30 @@ export function repoPath(path: string, workdir: string): string {
 
 /**
  * The JSON object a tool printed, among lines that others printed before or after it: the first that parses, from one of the first or
- * the last lines that begin with `{`. Undefined when none does.
+ * the last lines that begin with `{`. Undefined when none does. `list` is the key of a list that such a report has: `only` says that it stands
+ * once in the text, and in this report, so that no other was printed before or after it.
  */
-export function jsonIn(text: string): Readonly<Record<string, unknown>> | undefined {
+export function jsonIn(
+  text: string,
+  list: string,
+): { readonly json: Readonly<Record<string, unknown>>; readonly only: boolean } | undefined {
   const end = text.lastIndexOf("}") + 1;
   for (const start of starts(text)) {
     if (start >= end) continue;
+    const source = text.slice(start, end);
     try {
-      const value: unknown = JSON.parse(text.slice(start, end));
-      if (isRecord(value)) return value;
+      const json: unknown = JSON.parse(source);
+      if (isRecord(json)) return { json, only: times(source, list) === 1 && times(text, list) === 1 };
     } catch {
       // Not where the report begins.
     }
   }
   return undefined;
+}
+
+/** In texts within JSON a key's quotes are escaped. */
+function times(text: string, key: string): number {
+  return text.match(new RegExp(`(?<!\\\\)"${key}"\\s*:\\s*\\[`, "g"))?.length ?? 0;
 }
 
 /** Each try reads to the end of the text: few, so that the whole stays linear. */

@@ -7,8 +7,11 @@ import { jsonIn, linesOf } from "./text.ts";
 import type { ReportInput } from "./types.ts";
 
 export function parseVitest({ text, stderr, scope, workdir }: ReportInput): TestReport {
-  const json = jsonIn(text);
-  if (json !== undefined && Array.isArray(json.testResults)) return readJestJson(json, scope, workdir);
+  const { json, only } = jsonIn(text, "testResults") ?? {};
+  if (json !== undefined && Array.isArray(json.testResults)) {
+    const { statuses, complete } = readJestJson(json, scope, workdir);
+    return { statuses, complete: complete && only === true };
+  }
   return readText(linesOf(text), linesOf(stderr), scope);
 }
 
@@ -26,6 +29,7 @@ function readText(lines: readonly string[], errorLines: readonly string[], scope
   const counts: Record<TestStatus, number> = { passed: 0, failed: 0, skipped: 0, xfail: 0 };
   let summaries = 0;
   let complete = true;
+  let failedFiles = 0;
   for (const line of lines) {
     const mark = line[0] === " " && line[2] === " " ? MARKS[line[1] ?? ""] : undefined;
     if (mark !== undefined && line.includes(" > ")) {
@@ -34,13 +38,16 @@ function readText(lines: readonly string[], errorLines: readonly string[], scope
     } else if (/^ +Tests {2}/.test(line)) {
       summaries++;
       complete = complete && agrees(line, counts);
-    }
+    } else if (/^ Test Files {2}/.test(line)) failedFiles = numbersIn(line)?.get("failed") ?? 0;
+    // Errors outside tests, as those of promises that nobody awaited.
+    else if (/^ +Errors {2}/.test(line)) complete = false;
   }
   const names = [...new Set([...lines, ...errorLines].map(failedIn).filter((name) => name !== undefined))];
   // Without the verbose reporter only failures have names.
   const verbose = counts.passed + counts.failed > 0;
   for (const { name, isFile } of distinct(names)) if (isFile || !verbose) results.add(name, "failed");
-  return results.report(complete && summaries === 1);
+  const failed = counts.failed > 0 || names.length > 0;
+  return results.report(complete && summaries === 1 && (failed || failedFiles === 0));
 }
 
 interface Failed {
@@ -63,18 +70,29 @@ const distinct = (failed: readonly Failed[]): Failed[] => [
 
 const withoutTime = (text: string): string => /^(.*) \d[\d.]*m?s$/.exec(text)?.[1] ?? text;
 
-/** `      Tests  1 failed | 7 passed | 1 expected fail | 1 skipped | 1 todo (11)` */
-function agrees(line: string, counts: Readonly<Record<TestStatus, number>>): boolean {
-  const [, list = "", total] = /^ +Tests {2}(.*) \((\d+)\)$/.exec(line.trimEnd()) ?? [];
-  const said = new Map<string, number>();
+const COUNTED = new Set(["failed", "passed", "expected fail", "skipped", "todo"]);
+
+/** `      Tests  1 failed | 7 passed | 1 expected fail | 1 skipped | 1 todo (11)`; undefined where it counts what nobody knows. */
+function numbersIn(line: string): ReadonlyMap<string, number> | undefined {
+  const [, list = "", total] = /^ +(?:Tests|Test Files) {2}(.*) \((\d+)\)$/.exec(line.trimEnd()) ?? [];
+  const said = new Map([["total", Number(total)]]);
   for (const part of list.split(" | ")) {
-    const [, number, word] = /^(\d+) ([a-z ]+)$/.exec(part) ?? [];
-    if (word !== undefined) said.set(word, Number(number));
+    const [, number, word = ""] = /^(\d+) ([a-z ]+)$/.exec(part) ?? [];
+    if (!COUNTED.has(word) || said.has(word)) return undefined;
+    said.set(word, Number(number));
   }
+  return said;
+}
+
+function agrees(line: string, counts: Readonly<Record<TestStatus, number>>): boolean {
+  const said = numbersIn(line);
   const { passed, failed, skipped, xfail } = counts;
   return (
-    Number(total) === passed + failed + skipped + xfail &&
+    said !== undefined &&
+    said.get("total") === passed + failed + skipped + xfail &&
     (said.get("failed") ?? 0) === failed &&
-    (said.get("passed") ?? 0) + (said.get("expected fail") ?? 0) === passed
+    (said.get("passed") ?? 0) + (said.get("expected fail") ?? 0) === passed &&
+    (said.get("skipped") ?? 0) === skipped &&
+    (said.get("todo") ?? 0) === xfail
   );
 }
