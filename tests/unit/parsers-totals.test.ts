@@ -235,3 +235,51 @@ describe("JUnit XML", () => {
     expect(parse("junit", suite("", test))).toEqual({ statuses: { a: status }, complete: true });
   });
 });
+
+describe("pytest", () => {
+  const header = "=== test session starts ===";
+  const collected = "collecting ... collected 1 item";
+  const passed = "t.py::test_a PASSED [100%]";
+  const counts = "=== 1 passed in 0.01s ===";
+
+  it("is complete with its header, as many tests as it collected, and their counts", () => {
+    for (const count of [
+      collected,
+      "collected 2 items / 1 deselected",
+      "1 worker [1 item]",
+      "gw0 [1] / gw1 [1]",
+    ])
+      expect(parse("pytest", lines(header, count, passed, counts)).complete).toBe(true);
+  });
+
+  it.each([
+    ["nothing was collected before code ended the process", [header, passed, counts]],
+    ["it says twice what it collected", [header, collected, collected, passed, counts]],
+    ["more tests were named than collected", [header, "collected 0 items", passed, counts]],
+    ["a session has no end", [header, collected, passed, header, counts]],
+    ["only the first of two sessions has an end", [header, collected, passed, counts, header, collected]],
+    ["an error is not counted", [header, collected, passed, "t.py::test_a ERROR [100%]", counts]],
+    ["a failure is not counted", [header, collected, passed, "t.py::test_a FAILED [100%]", counts]],
+    [
+      "the summary names an error that is not counted",
+      [passed, "=== short test summary info ===", "ERROR t.py::test_a", counts],
+    ],
+    ["it counts what nobody knows", [passed, "=== 1 passed, 1 crashed in 0.01s ==="]],
+    ["it counts something twice", [passed, "=== 1 passed, 1 failed, 0 failed in 0.01s ==="]],
+    ["it counts only what nobody knows", [passed, "=== 1 crashed in 0.01s ==="]],
+  ])("is not complete where %s", (_, report) => {
+    expect(parse("pytest", lines(...report)).complete).toBe(false);
+  });
+
+  it("calls a test failed that has an uncounted failure, too", () => {
+    const text = lines(passed, "t.py::test_a ERROR [100%]", counts);
+    expect(parse("pytest", text).statuses).toEqual({ "t.py::test_a": "failed" });
+  });
+
+  it("reads past lines that only look like counts", () => {
+    expect(parse("pytest", lines(passed, "5 files in 2.0s", counts))).toEqual({
+      statuses: { "t.py::test_a": "passed" },
+      complete: true,
+    });
+  });
+});

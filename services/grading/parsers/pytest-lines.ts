@@ -77,18 +77,41 @@ const COUNTED: Readonly<Record<string, Word>> = {
   xpassed: "XPASS",
 };
 
+/** Counted, and no outcome of a test. */
+const UNCOUNTED = /^(?:warnings?|deselected|reruns?|retried|subtests? (?:passed|skipped|xfailed))$/;
+
+export interface FinalCounts {
+  readonly counts: ReadonlyMap<Word, number>;
+  /** Nothing else was counted, and nothing twice. */
+  readonly known: boolean;
+}
+
 /** `==== 1 failed, 2 passed in 0.12s ====`, or without the rulers (`-q`). Undefined for any other line. */
-export function finalCounts(line: string): ReadonlyMap<Word, number> | undefined {
+export function finalCounts(line: string): FinalCounts | undefined {
   const text = line.startsWith("=") ? line.slice(line.indexOf(" ") + 1) : line;
   const [, list] =
     /^(no tests ran|\d+ [a-z0-9, ]+) in \d[\d.]*s(?: \([\d:a-z, ]+\))?(?: =+)?$/.exec(text) ?? [];
   if (list === undefined) return undefined;
   const counts = new Map<Word, number>();
-  for (const part of list.split(", ")) {
+  if (list === "no tests ran") return { counts, known: true };
+  const parts = list.split(", ");
+  let unknown = 0;
+  for (const part of parts) {
     const [, number, word] = /^(\d+) ([a-z ]+)$/.exec(part) ?? [];
-    if (word === undefined && list !== "no tests ran") return undefined;
-    const counted = word === undefined ? undefined : COUNTED[word];
-    if (counted !== undefined) counts.set(counted, Number(number));
+    if (word === undefined) return undefined;
+    const counted = Object.hasOwn(COUNTED, word) ? COUNTED[word] : undefined;
+    if (counted !== undefined && !counts.has(counted)) counts.set(counted, Number(number));
+    else if (counted !== undefined || !UNCOUNTED.test(word)) unknown++;
   }
-  return counts;
+  // `5 files in 2.0s` is what something else printed.
+  return unknown === parts.length ? undefined : { counts, known: unknown === 0 };
+}
+
+/** The number in `collecting ... collected 3 items / 1 error`, or in xdist's `2 workers [3 items]` or `gw0 [3] / gw1 [3]`. */
+export function collectedIn(line: string): number | undefined {
+  const found =
+    /^(?:collecting \.\.\. )?collected (\d+) items?\b/.exec(line) ??
+    /^\d+ workers? \[(\d+) items?\]/.exec(line) ??
+    /^gw\d+ \[(\d+)\]/.exec(line);
+  return found === null ? undefined : Number(found[1]);
 }

@@ -1,6 +1,6 @@
 /** One session of a pytest report: what its progress and its short summary name, checked against its counts. */
 import type { TestStatus } from "../../../core/task.ts";
-import { type Entry, STATUS_OF, summaryLine, WORDS, type Word } from "./pytest-lines.ts";
+import { type Entry, type FinalCounts, STATUS_OF, summaryLine, WORDS, type Word } from "./pytest-lines.ts";
 
 /** A test has several results when its set-up or tear-down fails, too: the worst counts. */
 const WORST: readonly TestStatus[] = ["failed", "xfail", "skipped", "passed"];
@@ -11,6 +11,10 @@ const MAX_CUTS = 50;
 export class PytestSession {
   phase: "progress" | "details" | "summary" = "progress";
   private early = false;
+  private header = false;
+  /** Tests, as the session said before the first. */
+  private collected: number | undefined;
+  private twice = false;
   private readonly progress: Entry[] = [];
   private summary: string[] = [];
 
@@ -18,6 +22,17 @@ export class PytestSession {
   startSummary(): void {
     this.phase = "summary";
     this.summary = [];
+  }
+
+  start(): void {
+    this.header = true;
+  }
+
+  /** Once, before any test: later ones are what a test printed. */
+  collect(tests: number): void {
+    if (this.phase !== "progress" || this.progress.length > 0) return;
+    if (this.collected !== undefined) this.twice = true;
+    this.collected = tests;
   }
 
   endProgress(): void {
@@ -40,31 +55,43 @@ export class PytestSession {
     return this.progress.length > 0 || this.summary.length > 0;
   }
 
-  /** For each kind the list that has as many as counted; both lists, and no agreement, when neither has. */
-  result(counts: ReadonlyMap<Word, number> | undefined): {
+  /**
+   * For each kind the list that has as many as counted; both lists, and no agreement, when neither has. Of failures and errors neither list may have
+   * more: lines that the code under test printed count nowhere, and neither must one of pytest's own. A session with a header says how many
+   * tests it collected.
+   */
+  result(final: FinalCounts | undefined): {
     readonly statuses: ReadonlyMap<string, TestStatus>;
     readonly agrees: boolean;
   } {
     const statuses = new Map<string, TestStatus>();
-    let agrees = counts !== undefined && !this.early;
+    let agrees = final?.known === true && !this.early;
     const inProgress = byWord(this.progress);
     const known = new Set(this.progress.map(({ name }) => name));
     const inSummary = summaryByWord(this.summary, known);
     for (const word of WORDS) {
-      const wanted = counts?.get(word) ?? 0;
+      const wanted = final?.counts.get(word) ?? 0;
       const shown = inProgress.get(word) ?? [];
       const told = inSummary.get(word) ?? { names: [], count: 0 };
       const both = shown.length === wanted && told.count === wanted && told.names.length === wanted;
       if (both && !sameSet(shown, told.names)) agrees = false;
-      const names = counts && choose(shown, told, wanted);
+      const names = final && choose(shown, told, wanted);
       if (names === undefined) agrees = false;
-      for (const name of names ?? [...shown, ...told.names]) {
+      const more = STATUS_OF[word] === "failed" && (shown.length > wanted || told.count > wanted);
+      if (more) agrees = false;
+      for (const name of (more ? undefined : names) ?? [...shown, ...told.names]) {
         const status = STATUS_OF[word];
         const before = statuses.get(name);
         if (before === undefined || WORST.indexOf(status) < WORST.indexOf(before)) statuses.set(name, status);
       }
     }
-    return { statuses, agrees };
+    return { statuses, agrees: agrees && this.collectedFits(statuses) };
+  }
+
+  private collectedFits(statuses: ReadonlyMap<string, TestStatus>): boolean {
+    if (!this.header) return true;
+    const tests = [...statuses.keys()].filter((name) => name.includes("::")).length;
+    return this.collected !== undefined && !this.twice && tests <= this.collected;
   }
 }
 
