@@ -9,6 +9,7 @@ import {
   type GradedRollout,
   hashJson,
   listRollouts,
+  putJson,
   type RolloutRow,
   recordGroup,
   setVerdict,
@@ -91,6 +92,7 @@ async function recordVerdict({ db }: SandboxServices, group: GroupInput, graded:
     reward: rewardOf(group, graded),
     verdictKey,
     evidence: verdict.evidence ?? null,
+    log: verdict.log ?? null,
     ...(verdict.key === row.key ? {} : { from: verdict.key }),
   });
 }
@@ -122,6 +124,7 @@ async function knownVerdict(
       rule: row.rule as GradedRollout["rule"],
       rawReward: row.raw_reward,
       evidence: row.evidence,
+      log: row.verdict_log,
     };
   }
   if (!mayReuseGroup(group.reuse, group.phase, "verdict")) return undefined;
@@ -146,11 +149,14 @@ async function gradeRollout(
   });
   if (verdict.outcome === "infrastructure") throw lost(`grading ${row.key}: ${verdict.offending.join("; ")}`);
   if (blamesEnvironment(task, verdict)) await services.environments.check(task.environment);
+  const { outcome, rule, offending, statuses, cpuSeconds, wallSeconds, mode, log = "" } = verdict;
+  const found = { outcome, rule, offending, statuses, cpuSeconds, wallSeconds, mode, log };
   return {
     key: row.key,
-    outcome: verdict.outcome,
-    rule: verdict.rule,
-    rawReward: verdict.outcome === "passed" ? 1 : 0,
+    outcome,
+    rule,
+    rawReward: outcome === "passed" ? 1 : 0,
     evidence: verdict.evidence,
+    log: await putJson(services.artifacts, found, "log"),
   };
 }

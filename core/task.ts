@@ -166,4 +166,6 @@ export interface Verdict {
   readonly cpuSeconds: number;
   readonly wallSeconds: number;
   readonly mode: "cold" | "warm" | "reused";
+  /** What the commands printed, cut; absent where none ran for this verdict. */
+  readonly log?: string;
 }

@@ -20,6 +20,9 @@ export interface GradingOptions {
 
 const DEFAULT_CACHE_SIZE = 4096;
 
+/** Of all commands' output together, for people who look at a verdict. */
+const LOG_CHARACTERS = 64 * 1024;
+
 export function createGrading(options: GradingOptions): GradingService {
   const cold = createColdRunner(options.runtime);
   const warm = createWarmRunner({ runtime: options.runtime, cold });
@@ -72,7 +75,7 @@ async function grade(
     const run = await runTests(testRun, mode);
     const decision = decide(task, run, toleratedFailures(environment));
     const checked = decision.outcome === "passed" ? await canaries.check(testRun, mode, key) : undefined;
-    const verdict: Verdict = {
+    const verdict = {
       ...(checked?.decision ?? decision),
       statuses: run.report.statuses,
       treeHash,
@@ -80,9 +83,10 @@ async function grade(
       cpuSeconds: run.cpuSeconds + (checked?.cpuSeconds ?? 0),
       wallSeconds: run.wallSeconds + (checked?.wallSeconds ?? 0),
       mode,
-    };
+    } satisfies Verdict;
+    // Thousands are kept: without the log, which is far larger than the rest.
     cache.set(key, verdict);
-    return verdict;
+    return { ...verdict, log: run.log.slice(0, LOG_CHARACTERS) };
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     const wallSeconds = (performance.now() - started) / 1000;

@@ -90,6 +90,7 @@ export const JSON_COLUMNS: Readonly<Record<string, "anything" | "artifacts" | "n
   "tasks.artifact": "artifacts",
   "imports.artifact": "artifacts",
   "rollouts.trajectory": "artifacts",
+  "rollouts.verdict_log": "artifacts",
   "attempts.late_result": "artifacts",
   "batches.artifact": "artifacts",
   "updates.batch": "artifacts",

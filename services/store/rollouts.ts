@@ -1,5 +1,6 @@
 /** Rollouts and the groups they form. Acceptance itself is `sealRollout` of `ledger.ts`. */
 import type { Selectable } from "kysely";
+import type { ArtifactRef } from "../../core/artifact.ts";
 import type { Evidence, Outcome, VerdictRule } from "../../core/task.ts";
 import { StoreError } from "./errors.ts";
 import { type Executor, type Row, upsert } from "./rows.ts";
@@ -28,6 +29,8 @@ export interface RolloutVerdict {
   /** Key of the rollout whose verdict it is, where it was taken over. */
   readonly from?: string;
   readonly evidence?: Evidence | null;
+  /** Statuses, log and durations of the grading. */
+  readonly log?: ArtifactRef | null;
 }
 
 /** Writes what grading found; again is the same row. Throws StoreError `missing` when the rollout was never accepted. */
@@ -42,6 +45,7 @@ export async function setVerdict(db: Executor, key: string, verdict: RolloutVerd
       verdict_key: verdict.verdictKey ?? null,
       verdict_from: verdict.from ?? null,
       evidence: verdict.evidence == null ? null : JSON.stringify(verdict.evidence),
+      verdict_log: verdict.log == null ? null : JSON.stringify(verdict.log),
     })
     .where("key", "=", key)
     .executeTakeFirst();

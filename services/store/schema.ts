@@ -143,6 +143,8 @@ export interface Database {
     verdict_from: Optional<string>;
     /** `Evidence` (core/task.ts) of the verdict. */
     evidence: OptionalJson;
+    /** `ArtifactRef` of what the verdict was found by; null where it was not graded itself. */
+    verdict_log: OptionalJson;
     created_at: Timestamp;
   };
   attempts: {

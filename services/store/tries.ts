@@ -47,6 +47,7 @@ export async function takeOverRollout(db: Db, slot: RolloutSlot): Promise<Rollou
           verdict_key: null,
           verdict_from: null,
           evidence: null,
+          verdict_log: null,
           reused_from: source.reused_from ?? source.key,
         }) as never,
       )
@@ -78,7 +79,7 @@ export async function findVerdict(
 ): Promise<GradedRollout | undefined> {
   const row = await db
     .selectFrom("rollouts")
-    .select(["key", "outcome", "rule", "raw_reward", "verdict_from", "evidence"])
+    .select(["key", "outcome", "rule", "raw_reward", "verdict_from", "evidence", "verdict_log"])
     .where("content_key", "=", of.contentKey)
     .where("verdict_key", "=", of.verdictKey)
     .where("key", "!=", of.key)
@@ -94,5 +95,6 @@ export async function findVerdict(
     rule: row.rule as GradedRollout["rule"],
     rawReward: row.raw_reward,
     evidence: row.evidence,
+    log: row.verdict_log,
   };
 }

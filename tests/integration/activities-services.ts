@@ -85,6 +85,7 @@ function verdictOf(task: Task, change: readonly FileChange[]): Verdict {
     cpuSeconds: 0,
     wallSeconds: 0,
     mode: "cold",
+    log: `${outcome}\n`,
   };
 }
 

@@ -9,7 +9,7 @@ import { parseExperimentFile } from "../../core/schemas/index.ts";
 import type { StatementLevel, Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { encodeCheckpoint, freshCheckpoint, openConversation } from "../../services/policy/index.ts";
-import { findGroup, listRollouts } from "../../services/store/index.ts";
+import { findGroup, getJson, listRollouts } from "../../services/store/index.ts";
 import { createNanoTrainer, decodeBatch, encodeBatch } from "../../services/trainers/index.ts";
 import { rolloutBatch, someWeights } from "../unit/trainer-rollouts.ts";
 import {
@@ -96,6 +96,15 @@ describe("verify", () => {
       { outcome: "passed", rule: "all-passed", raw_reward: 1, reward: 0.5 },
       { outcome: "failed", rule: "fail-to-pass-failed", raw_reward: 0, reward: 0 },
       { outcome: "failed", rule: "fail-to-pass-failed", raw_reward: 0, reward: 0 },
+    ]);
+    const logs = (await listRollouts(services.db, "verify/mixed")).map(
+      (row) => row.verdict_log as ArtifactRef,
+    );
+    expect(await Promise.all(logs.map((ref) => getJson(services.artifacts, ref)))).toMatchObject([
+      { rule: "all-passed", statuses: {}, log: "passed\n", mode: "cold", wallSeconds: 0 },
+      { rule: "all-passed", log: "passed\n" },
+      { rule: "fail-to-pass-failed", log: "failed\n" },
+      { rule: "fail-to-pass-failed", log: "failed\n" },
     ]);
     expect(await findGroup(services.db, "verify/mixed")).toMatchObject({
       passes: 2,

@@ -192,6 +192,7 @@ describe("findVerdict", () => {
       rule: "all-passed",
       rawReward: 1,
       evidence: null,
+      log: null,
     });
     expect(await findVerdict(db, { ...of, verdictKey: "verdict-b" })).toBeUndefined();
     expect(await findVerdict(db, { ...of, contentKey: "other" })).toBeUndefined();

@@ -42,6 +42,7 @@ describe("opening the database", () => {
       "0002-durability",
       "0003-imports",
       "0004-evidence",
+      "0005-verdict-logs",
     ]);
     await Promise.all(all.map((one) => one.destroy()));
   });
@@ -56,7 +57,7 @@ describe("opening the database", () => {
       message: expect.stringMatching(/newer version of tadpole .*9999-future.*update tadpole/),
     });
     const { rows } = await sql<{ n: number }>`select count(*) as n from kysely_migration`.execute(first);
-    expect(rows[0]!.n).toBe(5);
+    expect(rows[0]!.n).toBe(6);
     await first.destroy();
   });
 

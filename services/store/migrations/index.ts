@@ -6,6 +6,7 @@ import * as initial from "./0001-initial.ts";
 import * as durability from "./0002-durability.ts";
 import * as imports from "./0003-imports.ts";
 import * as evidence from "./0004-evidence.ts";
+import * as verdictLogs from "./0005-verdict-logs.ts";
 
 /** In order; a released migration is never edited, only followed by another. Imported statically so that a bundle holds them. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -13,6 +14,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0002-durability": durability,
   "0003-imports": imports,
   "0004-evidence": evidence,
+  "0005-verdict-logs": verdictLogs,
 };
 
 /** Key of the advisory lock: any constant, the same in every version. */
