@@ -1,11 +1,11 @@
-/** The baseline: what an untouched package's tests say, over repeated runs. */
+/** The baseline: what an untouched project's tests say, over repeated runs. */
 import type { StatusMap, TestStatus } from "../../core/task.ts";
 import type { TestRunRequest, TestRunResult } from "../grading/types.ts";
 import type { SandboxLimits } from "../sandbox/runtime.ts";
 import { EnvironmentError } from "./errors.ts";
 import type { Framework, LimitOverrides, PreparedEnvironment } from "./types.ts";
 
-/** Runs an environment's tests, each file by a new node in a fresh sandbox (the grading service's cold runner). */
+/** Runs an environment's commands in a fresh sandbox (the grading service's cold runner). */
 export type RunTests = (request: TestRunRequest) => Promise<TestRunResult>;
 
 /** Limits of baseline runs: far above what a package of the catalogue needs; later limits are derived from what it used. */

@@ -28,19 +28,24 @@ export interface ToolOptions {
 /** Bytes kept of what a tool complains about. */
 const COMPLAINT = 4000;
 
-/** Runs a registry's client or a compiler and returns what it printed. Throws `EnvironmentError("install")` with its complaint. */
+/**
+ * Runs a registry's client or a compiler and returns what it printed. Throws `EnvironmentError("install")` with its complaint, and the signal's reason once an
+ * aborted one has ended: until then it may still write.
+ */
 export function runTool(
   command: string,
   args: readonly string[],
   { cwd, env, signal, input, encoding = "utf8" }: ToolOptions,
 ): Promise<string> {
+  if (signal?.aborted) return Promise.reject(signal.reason);
   const what = `${command} ${args.slice(0, 3).join(" ")}`;
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd,
       stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
       ...(env !== undefined && { env: { ...process.env, ...env } }),
-      ...(signal === undefined ? {} : { signal }),
+      // What it leaves half made is removed with the folder it works in.
+      ...(signal === undefined ? {} : { signal, killSignal: "SIGKILL" }),
     });
     // A tool that does not read its input closes it: its exit code tells.
     child.stdin?.on("error", () => {});
@@ -54,13 +59,13 @@ export function runTool(
       complaints = (complaints + text).slice(-COMPLAINT);
     });
     child.on("error", (cause: NodeJS.ErrnoException) => {
-      if (signal?.aborted) return reject(signal.reason);
+      if (signal?.aborted) return child.pid === undefined ? reject(signal.reason) : undefined;
       const why = cause.code === "ENOENT" ? `${command} is not installed` : cause.message;
       reject(new EnvironmentError("install", `${what} could not be started: ${why}`, { cause }));
     });
     child.on("close", (code) => {
-      if (code === 0) return resolve(output);
       if (signal?.aborted) return reject(signal.reason);
+      if (code === 0) return resolve(output);
       const complaint = complaints.trim() || output.slice(-COMPLAINT).trim();
       reject(new EnvironmentError("install", `${what} ended with ${code}:\n${complaint}`));
     });

@@ -1,4 +1,4 @@
-/** A real package, prepared: pinned source tree, its tests, their baseline. */
+/** A real project, prepared: pinned source tree, its tests, their baseline. */
 import type { StatusMap, TestCommand } from "../../core/task.ts";
 import type { SandboxImage, SandboxLimits, SandboxSpec } from "../sandbox/runtime.ts";
 
@@ -38,7 +38,7 @@ export interface CatalogueEntry {
   /** Files and folders left out of the tree, above all second copies of the sources (bundles, minified builds). */
   readonly omit?: readonly string[];
   readonly framework: Framework;
-  /** npm: folder of the lockfile, below the catalogue's; PyPI: `python/<lock>.txt` holds the wheels that the tests need. */
+  /** Below the catalogue's folder. npm, and git of Node: the folder of the lockfile; PyPI, and git of Python: `python/<lock>.txt` holds the wheels that the tests need. */
   readonly lock?: string | undefined;
   /**
    * npm, all frameworks but tape: packages mounted whole, with all they depend on, beside the framework's own and the package's own.
@@ -59,9 +59,9 @@ export interface PreparedEnvironment {
   /** `<name>@<version>-<12 hex of the hash of everything that determines the tree and its tests>`. */
   readonly key: string;
   readonly entry: CatalogueEntry;
-  /** Host folder with the package's tree (no node_modules). Never written after preparation. */
+  /** Host folder with the project's tree (no node_modules). Never written after preparation. */
   readonly root: string;
-  /** Host folder mounted read-only at /repo/node_modules: the test tools and dependencies, without a copy of the package's own source. */
+  /** Host folder with the test tools and dependencies, without a copy of the project's own source; `mounts` says where a sandbox has it. Empty for an image. */
   readonly modules: string;
   /** The image whose files the tree is; null = the runtime's own system. */
   readonly image: SandboxImage | null;
@@ -71,7 +71,7 @@ export interface PreparedEnvironment {
   readonly env: Readonly<Record<string, string>>;
   /** What runs the tests, in order. */
   readonly commands: readonly TestCommand[];
-  /** Baseline: status of each test, by `<test file> > <test name> > <assertion name>#<ordinal>`. */
+  /** Baseline: status of each test, by its name in the report; tape: `<test file> > <test name> > <assertion name>#<ordinal>`. */
   readonly baseline: StatusMap;
   readonly baselineRuns: number;
   /** CPU seconds of the slowest baseline run; limits of later runs come from it. */
