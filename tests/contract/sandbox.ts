@@ -7,6 +7,7 @@ import { filesContract } from "./sandbox-files.ts";
 import { hostileContract } from "./sandbox-hostile.ts";
 import { lifeContract } from "./sandbox-life.ts";
 import { limitsContract } from "./sandbox-limits.ts";
+import { mountsContract } from "./sandbox-mounts.ts";
 
 export function sandboxContract(name: SandboxRuntime["name"]): void {
   describe(`${name} sandbox`, () => {
@@ -20,6 +21,7 @@ export function sandboxContract(name: SandboxRuntime["name"]): void {
     hostileContract(bench);
     limitsContract(bench);
     filesContract(bench);
+    mountsContract(bench);
     lifeContract(bench);
   });
 }

@@ -19,6 +19,7 @@ import { workdirOf } from "./container.ts";
 import { cpuSecondsOf, type Daemon } from "./daemon.ts";
 import { listInside, readInside, relativeTo, type ShellResult, statInside, writeInside } from "./files.ts";
 import { Collector, type Ending } from "./frames.ts";
+import { LIST_MOUNTS, movableMounts, movedMounts } from "./mounts.ts";
 import { decode, KILLED, outcome } from "./result.ts";
 import { BoxScanner } from "./scan.ts";
 
@@ -72,6 +73,8 @@ export class Box implements Sandbox {
   private readonly parts: BoxParts;
   private given: Manifest;
   private channel: Channel;
+  /** Mount points that a command can move away. */
+  private readonly movable: readonly string[];
   private running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
   private destroyed: Promise<void> | undefined;
 
@@ -80,6 +83,8 @@ export class Box implements Sandbox {
     this.identity = parts.identity;
     this.workdir = workdirOf(parts.spec);
     this.channel = parts.channel;
+    const inMemory = parts.spec.image === undefined ? ["/tmp"] : [];
+    this.movable = movableMounts(parts.spec.mounts, [this.workdir, ...inMemory]);
     this.given = parts.given;
     this.scanner = new BoxScanner({
       shell: (script, args, options) => this.shell(script, args, options),
@@ -139,6 +144,7 @@ export class Box implements Sandbox {
   }
 
   private async run(argv: readonly string[], limits: ExecLimits, talk?: Talk): Promise<ExecResult> {
+    await this.checkMountPoints(limits.signal);
     const started = performance.now();
     const stdout = new Collector(talk === undefined ? limits.outputBytes : 0);
     const stderr = new Collector(limits.outputBytes);
@@ -191,6 +197,16 @@ export class Box implements Sandbox {
       ...(reason === "disk" && { diskFull: true }),
       wallSeconds: (performance.now() - started) / 1000,
     };
+  }
+
+  /** A folder that is renamed takes the mounts in it along, and frees their paths: no command runs where something else lies. */
+  private async checkMountPoints(signal?: AbortSignal): Promise<void> {
+    if (this.movable.length === 0) return;
+    const { stdout } = await this.shell(LIST_MOUNTS, []);
+    signal?.throwIfAborted();
+    const [moved] = movedMounts(stdout.toString("latin1"), this.workdir, this.movable);
+    if (moved !== undefined)
+      throw new SandboxError("path", `${moved} is a mount point, and something else lies there`);
   }
 
   /** Kills the command. Where even that does not end it, the container is killed. */

@@ -2,7 +2,8 @@
 import type Docker from "dockerode";
 import { commandEnv, REPEATABLE_PATH, WORKDIR } from "../process/command.ts";
 import type { SandboxIdentity, SandboxSpec } from "../runtime.ts";
-import { BOOT, PROGRAM } from "./program.ts";
+import { mountParents } from "./mounts.ts";
+import { BOOT, HAND_OVER, PROGRAM, quote } from "./program.ts";
 
 const MEGABYTE = 1024 * 1024;
 
@@ -17,6 +18,9 @@ const TASKS_PER_PROCESS = 4;
 
 /** More files than this are a full disk whatever their size. */
 const MAX_ENTRIES = 200_000;
+
+/** What root needs to give folders away and to become somebody without any of these. */
+const HAND_OVER_CAPABILITIES = ["CHOWN", "SETUID", "SETGID", "SETPCAP"];
 
 export const LABELS = {
   data: "tadpole.data",
@@ -105,6 +109,11 @@ export function containerOptions(parts: ContainerParts): Docker.ContainerCreateO
   const { spec, image } = parts;
   const watched = folders(spec, image);
   const [uid, gid] = image.user.split(":");
+  const made = mountParents(
+    spec.mounts,
+    watched.map(({ path }) => path),
+  );
+  const handOver = made.length > 0;
   const { memoryMb, processes, diskMb } = spec.limits;
   // Files in memory count as memory of the container: the room for them comes on top.
   const memory = (memoryMb + (image.ownTree ? 0 : diskMb)) * MEGABYTE;
@@ -112,10 +121,16 @@ export function containerOptions(parts: ContainerParts): Docker.ContainerCreateO
     name: parts.name,
     Image: image.id,
     Labels: { ...parts.labels },
-    User: image.user,
+    User: handOver ? "0:0" : image.user,
     Hostname: "sandbox",
     WorkingDir: workdirOf(spec),
-    Entrypoint: ["/bin/sh", "-c", BOOT, "sh"],
+    Entrypoint: [
+      ...(handOver
+        ? ["/bin/sh", "-c", HAND_OVER, "sh", image.user, made.map(quote).join(" ")]
+        : ["/bin/sh", "-c"]),
+      BOOT,
+      "sh",
+    ],
     Cmd: [PROGRAM, "sh", ...watched.map(({ path }) => path)],
     Env: Object.entries(environmentOf(spec, image)).map(([name, value]) => `${name}=${value}`),
     // An image's check of its own health would be a process of its own in the sandbox.
@@ -129,6 +144,7 @@ export function containerOptions(parts: ContainerParts): Docker.ContainerCreateO
     HostConfig: {
       NetworkMode: "none",
       CapDrop: ["ALL"],
+      ...(handOver && { CapAdd: HAND_OVER_CAPABILITIES }),
       SecurityOpt: ["no-new-privileges"],
       ReadonlyRootfs: !image.ownTree,
       Memory: memory,

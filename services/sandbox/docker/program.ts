@@ -11,6 +11,17 @@
  * - A command's streams are opened anew: flags it sets on them (O_NONBLOCK) do not hold for process 1.
  */
 
+/**
+ * What root does before anything of the sandbox's runs, where the daemon made folders on the way to mounts: gives them and the three streams to
+ * the sandbox's user, and becomes it, with no capability left and none to be had. Arguments: `uid:gid`, the folders, quoted; BOOT and its arguments.
+ */
+export const HAND_OVER = `newline='
+'
+eval "chown $1 $2" /proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 || exit
+uid=\${1%:*} gid=\${1#*:}
+shift 2
+exec setpriv --reuid "$uid" --regid "$gid" --clear-groups --inh-caps=-all --bounding-set=-all /bin/sh -c "$@"`;
+
 /** Copies the shell to an unreadable file and becomes it. Arguments: PROGRAM and the folders whose free space is looked at. */
 export const BOOT = 'cp /bin/sh /tmp/.sh && chmod 0111 /tmp/.sh && exec /tmp/.sh -c "$@"';
 

@@ -4,7 +4,7 @@ import type { FileChange } from "../../../core/task.ts";
 import { SandboxError, type SandboxSpec } from "../runtime.ts";
 import { contentOf } from "../tree/change.ts";
 import type { Manifest } from "../tree/manifest.ts";
-import type { Box } from "./box.ts";
+import { type Box, mountsIn } from "./box.ts";
 import { FIND } from "./scan.ts";
 import { type TarEntry, tar } from "./tar.ts";
 
@@ -23,6 +23,7 @@ done
 tar -xmof - --unlink-first && exec ${FIND}`;
 
 export async function fillTree(box: Box, spec: SandboxSpec, base: Manifest, given: Manifest): Promise<void> {
+  refuseOverMounts(spec, box.workdir);
   const { script, args, entries } =
     spec.image === undefined
       ? { script: UNPACK, args: [], entries: treeEntries(spec, given) }
@@ -35,6 +36,17 @@ export async function fillTree(box: Box, spec: SandboxSpec, base: Manifest, give
     );
   const { extra } = box.scanner.seed(result.stdout, given);
   if (extra.length > 0) await box.giveExtra(extra);
+}
+
+/** The folders on the way to a mount are there before the tree is, and stay folders. */
+function refuseOverMounts(spec: SandboxSpec, workdir: string): void {
+  const mounts = [...mountsIn(workdir, spec.mounts)];
+  for (const { kind, path } of spec.overlay)
+    if (kind !== "delete" && mounts.some((mount) => mount.startsWith(`${path}/`)))
+      throw new SandboxError(
+        "path",
+        `the overlay puts a file where a mount needs a folder: ${JSON.stringify(path)}`,
+      );
 }
 
 /** Every file as the overlay leaves it. */
