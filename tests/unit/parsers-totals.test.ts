@@ -236,6 +236,22 @@ describe("JUnit XML", () => {
   });
 });
 
+describe("TAP", () => {
+  const tree = ["TAP version 14", "# Subtest: t", "    ok 1 - a", "    1..1", "ok 1 - t", "1..1"];
+  const flat = ["TAP version 13", "# t", "ok 1 a", "", "1..1", "# tests 1", "# pass  1"];
+
+  it.each([
+    ["tape's", flat, "# fail  1"],
+    ["tap's", tree, "# failed 1 of 1 tests"],
+  ])("is not complete where %s summary counts a failure that is not there", (_, report, summary) => {
+    const { statuses, complete } = parse("tap", lines(...report));
+    expect(complete).toBe(true);
+    expect(parse("tap", lines(...report, summary))).toEqual({ statuses, complete: false });
+    const failing = report.map((line) => line.replace(/^( *)ok 1/, "$1not ok 1"));
+    expect(parse("tap", lines(...failing, summary)).complete).toBe(true);
+  });
+});
+
 describe("pytest", () => {
   const header = "=== test session starts ===";
   const collected = "collecting ... collected 1 item";

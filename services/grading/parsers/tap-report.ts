@@ -1,6 +1,6 @@
 /** TAP of either shape as a report: flat as tape prints it, or with subtests as tap does. Pure. */
 import type { TestReport } from "../types.ts";
-import { parseTap } from "./tap.ts";
+import { countsFailures, parseTap } from "./tap.ts";
 import { readTapTree, SUBTEST } from "./tap-tree.ts";
 import { linesOf } from "./text.ts";
 import type { ReportInput } from "./types.ts";
@@ -14,7 +14,9 @@ export function parseTapReport({ text, scope }: ReportInput): TestReport {
     const flat = parseTap(lines.join("\n"), scope);
     return { ...flat, complete: flat.complete && !cut };
   }
-  const { results, complete } = readTapTree(lines);
+  const { results, complete: whole, comments } = readTapTree(lines);
+  const failed = results.some(({ status }) => status === "failed" || status === "xfail");
+  const complete = whole && (failed || !comments.some(countsFailures));
   const statuses = new Map<string, TestReport["statuses"][string]>();
   const ordinals = new Map<string, number>();
   for (const { path, status } of results) {

@@ -8,7 +8,8 @@ const SUMMARY = /^(?:tests|pass|fail|todo|skip)\s+\d+$/;
 /**
  * Statuses by `<test file> > <test name> > <assertion name>#<ordinal>` (without the file where it is ""): the ordinal counts equal names within a test,
  * so that a result added or lost elsewhere renames nothing. The report is complete when exactly one plan was printed, results
- * are numbered from 1 without a gap, and there are as many as planned; a line that only looks like a result breaks that.
+ * are numbered from 1 without a gap, there are as many as planned, and the summary counts no failure that is not there; a line that only looks
+ * like a result breaks that.
  */
 export function parseTap(text: string, file: string): TestReport {
   const statuses = new Map<string, TestStatus>();
@@ -17,6 +18,7 @@ export function parseTap(text: string, file: string): TestReport {
   let results = 0;
   let inOrder = true;
   let bailedOut = false;
+  let contradicted = false;
   const plans: number[] = [];
   for (const line of text.split(/\r?\n/)) {
     const plan = /^1\.\.(\d+)\s*(?:#.*)?$/.exec(line);
@@ -34,12 +36,20 @@ export function parseTap(text: string, file: string): TestReport {
       statuses.set(`${key}#${ordinal}`, statusOf(not === undefined, directive));
     } else {
       const comment = /^# ?(.*)$/.exec(line)?.[1]?.trim();
-      if (comment !== undefined && plans.length === 0 && !SUMMARY.test(comment)) test = comment;
+      if (comment === undefined) continue;
+      if (plans.length === 0 && !SUMMARY.test(comment)) test = comment;
+      if (plans.length > 0 && countsFailures(comment)) contradicted = true;
     }
   }
-  const complete = !bailedOut && inOrder && plans.length === 1 && plans[0] === results;
+  const failed = [...statuses.values()].some((status) => status === "failed" || status === "xfail");
+  const counted = plans.length === 1 && plans[0] === results;
+  const complete = !bailedOut && inOrder && counted && (failed || !contradicted);
   return { statuses: Object.fromEntries(statuses), complete };
 }
+
+/** `fail  1` as tape counts behind its plan, `failed 1 of 2 tests` as tap does. */
+export const countsFailures = (comment: string): boolean =>
+  /^(?:fail\s+[1-9]\d*$|failed [1-9]\d* of \d+ tests?\b)/.test(comment);
 
 /** A result's name, and what follows it after `#`. */
 export function splitDirective(rest: string): { name: string; directive: "skip" | "todo" | undefined } {
