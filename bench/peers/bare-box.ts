@@ -7,10 +7,9 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type Docker from "dockerode";
 import type { FileChange } from "../../core/task.ts";
-import { mountsIn } from "../../services/sandbox/docker/box.ts";
 import { baseImage, containerOptions } from "../../services/sandbox/docker/container.ts";
 import { type SandboxSpec, scanTree, type TarEntry, tar } from "../../services/sandbox/index.ts";
-import { REPEATABLE_PATH, WORKDIR } from "../../services/sandbox/inside.ts";
+import { mountsIn, REPEATABLE_PATH, WORKDIR } from "../../services/sandbox/inside.ts";
 import { makeSkeleton } from "../../services/sandbox/skeleton.ts";
 
 export interface BareBoxes {

@@ -5,13 +5,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Channel, ChannelLost } from "../../services/sandbox/docker/channel.ts";
 import {
-  Collector,
   Demultiplexer,
   FrameReader,
   parseEnding,
   type StreamName,
 } from "../../services/sandbox/docker/frames.ts";
 import { commandLine, quote } from "../../services/sandbox/docker/program.ts";
+import { Collector } from "../../services/sandbox/output.ts";
 
 const bytes = fc.uint8Array({ maxLength: 60 }).map((array) => Buffer.from(array));
 

@@ -13,7 +13,8 @@ import {
   type SandboxError,
   scanTree,
 } from "../../services/sandbox/index.ts";
-import { bwrapArguments, commandEnv } from "../../services/sandbox/process/command.ts";
+import { commandEnv } from "../../services/sandbox/inside.ts";
+import { bwrapArguments } from "../../services/sandbox/process/command.ts";
 import { useOfTree } from "../../services/sandbox/process/watch.ts";
 import { encode } from "../../services/sandbox/tree/change.ts";
 import { type Root, resolvePath } from "../../services/sandbox/tree/resolve.ts";

@@ -1,7 +1,9 @@
 /** One sandbox of the Docker runtime: a container, and the channel to its process 1. */
 import type { FileChange } from "../../../core/task.ts";
 import { checkCommand, checkFree, checkHeld, isHeld, renewLease, takenAway } from "../held.ts";
+import { mountsIn } from "../inside.ts";
 import type { Owner } from "../label.ts";
+import { Collector, decode, KILLED } from "../output.ts";
 import {
   type ExecLimits,
   type ExecResult,
@@ -17,10 +19,10 @@ import { hashManifest, type Manifest } from "../tree/manifest.ts";
 import { type Channel, ChannelLost, type Running } from "./channel.ts";
 import { workdirOf } from "./container.ts";
 import { cpuSecondsOf, type Daemon } from "./daemon.ts";
-import { listInside, readInside, relativeTo, type ShellResult, statInside, writeInside } from "./files.ts";
-import { Collector, type Ending } from "./frames.ts";
+import { listInside, readInside, type ShellResult, statInside, writeInside } from "./files.ts";
+import type { Ending } from "./frames.ts";
 import { LIST_MOUNTS, movableMounts, movedMounts } from "./mounts.ts";
-import { decode, KILLED, outcome } from "./result.ts";
+import { outcome } from "./result.ts";
 import { BoxScanner } from "./scan.ts";
 
 const MEGABYTE = 1024 * 1024;
@@ -57,14 +59,6 @@ interface Talk {
   readonly onStdout: (chunk: Uint8Array) => void;
   readonly onBegin: (running: Running) => void;
 }
-
-/** Relative paths of the mounts inside the working tree. */
-export const mountsIn = (workdir: string, mounts: SandboxSpec["mounts"]): Set<string> =>
-  new Set(
-    mounts
-      .filter(({ target }) => target.startsWith(`${workdir}/`))
-      .map(({ target }) => relativeTo(workdir, target)),
-  );
 
 export class Box implements Sandbox {
   readonly workdir: string;

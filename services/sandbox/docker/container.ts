@@ -1,6 +1,6 @@
 /** How the container of a sandbox is created. Pure. */
 import type Docker from "dockerode";
-import { commandEnv, REPEATABLE_PATH, WORKDIR } from "../process/command.ts";
+import { commandEnv, MAX_ENTRIES, REPEATABLE_PATH, WORKDIR } from "../inside.ts";
 import type { SandboxIdentity, SandboxSpec } from "../runtime.ts";
 import { mountParents } from "./mounts.ts";
 import { BOOT, HAND_OVER, PROGRAM, quote } from "./program.ts";
@@ -15,9 +15,6 @@ const SHARED_MEMORY_MB = 16;
 
 /** The kernel counts threads; a Node has seven to eleven, most programs one. */
 const TASKS_PER_PROCESS = 4;
-
-/** More files than this are a full disk whatever their size. */
-const MAX_ENTRIES = 200_000;
 
 /** What root needs to give folders away and to become somebody without any of these. */
 const HAND_OVER_CAPABILITIES = ["CHOWN", "SETUID", "SETGID", "SETPCAP"];

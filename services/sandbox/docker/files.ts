@@ -1,4 +1,5 @@
 /** The file calls of a sandbox, made by small scripts inside it. No command of the sandbox runs meanwhile. */
+import { MAX_READ_BYTES, relativeTo } from "../inside.ts";
 import type { FileEntry } from "../runtime.ts";
 import { PosixError } from "../tree/resolve.ts";
 
@@ -15,9 +16,6 @@ export type Shell = (
   args: readonly string[],
   options?: { readonly input?: readonly Uint8Array[]; readonly outputBytes?: number },
 ) => Promise<ShellResult>;
-
-/** A bigger file is not read into memory: EFBIG. */
-const MAX_READ_BYTES = 64 * 1024 * 1024;
 
 /** Scripts end with these where no program's words tell: Linux's numbers. */
 const ERRNO: Readonly<Record<number, string>> = {
@@ -121,9 +119,6 @@ export async function statInside(shell: Shell, path: string) {
   const type = kind?.startsWith("regular") ? "file" : kind === "directory" ? "directory" : "other";
   return { type, bytes: Number(bytes) } as const;
 }
-
-export const relativeTo = (workdir: string, inside: string): string =>
-  inside.startsWith(`${workdir}/`) ? inside.slice(workdir.length + 1) : inside;
 
 /** Fields that end with NUL; undefined for one that is not UTF-8. */
 export function utf8Fields(bytes: Buffer): (string | undefined)[] {

@@ -132,29 +132,3 @@ function overlap(data: Buffer, marker: Buffer): number {
     if (data.subarray(data.length - bytes).equals(marker.subarray(0, bytes))) return bytes;
   return 0;
 }
-
-/** Keeps the first `limit` bytes; what comes after is dropped. */
-export class Collector {
-  private readonly limit: number;
-  private readonly chunks: Buffer[] = [];
-  private kept = 0;
-  truncated = false;
-
-  constructor(limit: number) {
-    this.limit = limit;
-  }
-
-  push(chunk: Buffer): void {
-    const room = this.limit - this.kept;
-    if (chunk.length > room) this.truncated = true;
-    if (room <= 0) return;
-    // Copied: a slice would keep the stream's whole buffer alive.
-    const part = Buffer.from(chunk.subarray(0, room));
-    this.chunks.push(part);
-    this.kept += part.length;
-  }
-
-  bytes(): Buffer {
-    return this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks);
-  }
-}

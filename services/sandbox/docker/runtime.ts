@@ -1,6 +1,6 @@
 /** The Docker runtime: a container per sandbox, its process 1 the command channel. */
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import type { FileChange } from "../../../core/task.ts";
+import { mountsIn, REPEATABLE_PATH, refuseUnderMounts } from "../inside.ts";
 import {
   clearOrphaned,
   isAbandoned,
@@ -13,21 +13,13 @@ import {
   writeOwner,
 } from "../label.ts";
 import { stateOf } from "../life.ts";
-import { REPEATABLE_PATH } from "../process/command.ts";
-import { makeSkeleton } from "../process/system.ts";
 import { isPastUse, isSandboxName, listFolder, namesOfSlot, notMade } from "../records.ts";
-import {
-  type Sandbox,
-  SandboxError,
-  type SandboxIdentity,
-  type SandboxInfo,
-  type SandboxRuntime,
-  type SandboxSpec,
-} from "../runtime.ts";
+import type { Sandbox, SandboxIdentity, SandboxInfo, SandboxRuntime, SandboxSpec } from "../runtime.ts";
+import { makeSkeleton } from "../skeleton.ts";
 import { applyToManifest } from "../tree/change.ts";
 import { type Manifest, sha256 } from "../tree/manifest.ts";
 import { RootManifests } from "../tree/roots.ts";
-import { Box, mountsIn } from "./box.ts";
+import { Box } from "./box.ts";
 import { Channel, newKey } from "./channel.ts";
 import { type Connection, connect, connectionFrom } from "./client.ts";
 import {
@@ -119,7 +111,7 @@ class DockerRuntime implements SandboxRuntime {
     const { root } = this.options;
     mkdirSync(root, { recursive: true, mode: 0o700 });
     const base = await this.manifestOf(spec);
-    refuseUnderMounts(spec);
+    refuseUnderMounts(workdirOf(spec), spec);
     const given = applyToManifest(base, spec.overlay);
     const name = sandboxName(identity);
     const folder = `${root}/${name}`;
@@ -316,18 +308,6 @@ class DockerRuntime implements SandboxRuntime {
     else if (isSandboxName(name)) await this.daemon.remove(this.containerName(name));
     rmSync(old, { recursive: true, force: true });
   }
-}
-
-function refuseUnderMounts(spec: SandboxSpec): void {
-  const mounts = [...mountsIn(workdirOf(spec), spec.mounts)];
-  const under = ({ path }: FileChange) =>
-    mounts.some((mount) => path === mount || path.startsWith(`${mount}/`));
-  const change = spec.overlay.find(under);
-  if (change !== undefined)
-    throw new SandboxError(
-      "path",
-      `the overlay writes under a read-only mount: ${JSON.stringify(change.path)}`,
-    );
 }
 
 function readRecord(folder: string): ContainerRecord | undefined {

@@ -3,6 +3,7 @@ import { lstatSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import type { Writable } from "node:stream";
 import type { FileChange } from "../../../core/task.ts";
 import { checkCommand, checkFree, isHeld, renewLease } from "../held.ts";
+import { commandEnv, MAX_ENTRIES, mountsIn, relativeTo, WORKDIR } from "../inside.ts";
 import type { Owner } from "../label.ts";
 import {
   type ExecLimits,
@@ -17,23 +18,19 @@ import {
 import { changesBetween } from "../tree/change.ts";
 import { hashManifest, type Manifest, TreeScanner } from "../tree/manifest.ts";
 import { PosixError, type Root } from "../tree/resolve.ts";
-import { bwrapArguments, commandEnv, type System, WORKDIR } from "./command.ts";
+import { bwrapArguments, type System } from "./command.ts";
 import {
   type DiskUse,
   diskUse,
   listHostFiles,
   OutsideRoots,
   readHostFile,
-  relative,
   statHostFile,
   writeHostFile,
 } from "./files.ts";
 import { runBwrap, STATUS_FD, type Talk } from "./run.ts";
 
 const MEGABYTE = 1024 * 1024;
-
-/** More files than this are a full disk whatever their size. */
-const MAX_ENTRIES = 200_000;
 
 /** The disk is looked at after this long, and never for more than a tenth of the time. */
 const DISK_LOOK_MS = 100;
@@ -51,12 +48,6 @@ export interface BoxParts {
   readonly given: Manifest;
   readonly remove: (folder: string) => Promise<void>;
 }
-
-/** Relative paths of the mounts inside the working tree. */
-export const mountsInTree = (mounts: SandboxSpec["mounts"]): Set<string> =>
-  new Set(
-    mounts.filter(({ target }) => target.startsWith(`${WORKDIR}/`)).map(({ target }) => relative(target)),
-  );
 
 export class Box implements Sandbox {
   readonly workdir = WORKDIR;
@@ -80,7 +71,7 @@ export class Box implements Sandbox {
       { at: "/tmp", host: this.tmp, writable: true },
       ...parts.spec.mounts.map(({ source, target }) => ({ at: target, host: source, writable: false })),
     ];
-    this.scanner = new TreeScanner(this.tree, { skip: mountsInTree(parts.spec.mounts) });
+    this.scanner = new TreeScanner(this.tree, { skip: mountsIn(WORKDIR, parts.spec.mounts) });
   }
 
   async exec(argv: readonly string[], limits: ExecLimits): Promise<ExecResult> {
@@ -238,7 +229,7 @@ export class Box implements Sandbox {
   private restoreMountPoints(): void {
     for (const { source, target } of this.parts.spec.mounts) {
       if (!target.startsWith(`${WORKDIR}/`)) continue;
-      const parts = relative(target).split("/");
+      const parts = relativeTo(WORKDIR, target).split("/");
       let host = this.tree;
       for (const [depth, part] of parts.entries()) {
         host += `/${part}`;
@@ -289,6 +280,6 @@ function parseFind(text: string): FileEntry[] {
   const types: Record<string, FileEntry["type"]> = { f: "file", d: "directory", l: "symlink" };
   return text.split("\0").flatMap((line) => {
     const type = types[line[0] ?? ""];
-    return type === undefined ? [] : [{ path: relative(line.slice(2)), type }];
+    return type === undefined ? [] : [{ path: relativeTo(WORKDIR, line.slice(2)), type }];
   });
 }

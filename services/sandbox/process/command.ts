@@ -1,16 +1,12 @@
 /** The bubblewrap command line of one command in one sandbox. Pure. */
+import { WORKDIR } from "../inside.ts";
 import type { ExecLimits, SandboxLimits, SandboxSpec } from "../runtime.ts";
-
-export const WORKDIR = "/repo";
 
 /** The user inside; nobody's on the host. */
 const UID = "1000";
 
 /** Where Node lies inside, first on PATH. */
 const NODE_PATH = "/usr/local/bin/node";
-
-/** A script every Node program inside loads first; see system.ts. */
-export const REPEATABLE_PATH = "/usr/local/bin/.repeatable.cjs";
 
 /** Folders of the host's /usr that hold other people's sources, packages among them; seen empty inside. */
 export const MASKED = [
@@ -52,20 +48,6 @@ const SHARED_MEMORY_BYTES = 16 * 1024 * 1024;
 
 /** Writable address space a process may have beyond the memory limit: an idle Node has 570 MB of it. Catches what outruns the watch. */
 const DATA_SLACK_MB = 2048;
-
-const BASE_ENV = {
-  PATH: "/usr/local/bin:/usr/bin:/bin",
-  HOME: "/tmp",
-  LANG: "C.UTF-8",
-  TZ: "UTC",
-  TERM: "dumb",
-  NODE_OPTIONS: `--require=${REPEATABLE_PATH}`,
-} as const;
-
-export const commandEnv = (spec: Pick<SandboxSpec, "env">): Record<string, string> => ({
-  ...BASE_ENV,
-  ...spec.env,
-});
 
 /**
  * Arguments of bwrap that run `argv`. The command's parent, a shell, is process 1: when it ends, the kernel kills every

@@ -11,12 +11,9 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { MAX_READ_BYTES, relativeTo, WORKDIR } from "../inside.ts";
 import type { FileEntry } from "../runtime.ts";
 import { PosixError, type Root, resolvePath } from "../tree/resolve.ts";
-import { WORKDIR } from "./command.ts";
-
-/** A bigger file is not read into memory: EFBIG. */
-const MAX_READ_BYTES = 64 * 1024 * 1024;
 
 /** Thrown when only a command inside can answer. */
 export class OutsideRoots extends Error {
@@ -102,17 +99,14 @@ export function listHostFiles(roots: readonly Root[], path: string): FileEntry[]
     for (const item of readdirSync(folder.host, { withFileTypes: true })) {
       const inside = `${folder.inside}/${item.name}`;
       if (item.isDirectory()) {
-        entries.push({ path: relative(inside), type: "directory" });
+        entries.push({ path: relativeTo(WORKDIR, inside), type: "directory" });
         if (!mounts.has(inside)) folders.push({ host: `${folder.host}/${item.name}`, inside });
-      } else if (item.isFile()) entries.push({ path: relative(inside), type: "file" });
-      else if (item.isSymbolicLink()) entries.push({ path: relative(inside), type: "symlink" });
+      } else if (item.isFile()) entries.push({ path: relativeTo(WORKDIR, inside), type: "file" });
+      else if (item.isSymbolicLink()) entries.push({ path: relativeTo(WORKDIR, inside), type: "symlink" });
     }
   }
   return entries;
 }
-
-export const relative = (inside: string): string =>
-  inside.startsWith(`${WORKDIR}/`) ? inside.slice(WORKDIR.length + 1) : inside;
 
 export interface DiskUse {
   readonly bytes: number;

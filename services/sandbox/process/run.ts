@@ -1,8 +1,8 @@
 /** Runs one bubblewrap process: output cut, limits watched, the whole tree killed at its end. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { openSync, readdirSync, readFileSync } from "node:fs";
-import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
+import { Collector, decode, KILLED } from "../output.ts";
 import { type ExecLimits, type ExecResult, SandboxError } from "../runtime.ts";
 import { readStat, type TreeUse, useOfTree } from "./watch.ts";
 
@@ -146,20 +146,20 @@ export async function runBwrap(request: RunRequest): Promise<ExecResult> {
   if (status.exitCode === undefined && reason === undefined)
     throw new SandboxError(
       "lost",
-      `the sandbox vanished: ${stderr.text() || `bubblewrap ended with ${child.exitCode ?? child.signalCode}`}`,
+      `the sandbox vanished: ${stderr.bytes().toString("utf8").trim() || `bubblewrap ended with ${child.exitCode ?? child.signalCode}`}`,
     );
 
   const wallSeconds = (performance.now() - started) / 1000;
   const cpuLimit = limits.cpuSeconds ?? Number.POSITIVE_INFINITY;
-  const ending = decodeExit(reason === undefined ? status.exitCode! : 128 + constants.signals.SIGKILL);
+  const ending = decode(reason === undefined ? status.exitCode! : KILLED);
   const overCpu =
     ending.signal === "SIGXCPU" || (ending.signal === "SIGKILL" && status.cpuSeconds > CPU_SURE * cpuLimit);
   return {
     ...ending,
     stdout: stdout.bytes(),
     stderr: stderr.bytes(),
-    stdoutTruncated: stdout.truncated(),
-    stderrTruncated: stderr.truncated(),
+    stdoutTruncated: stdout.truncated,
+    stderrTruncated: stderr.truncated,
     timedOut: reason === "timeout",
     cpuExceeded: reason === "cpu" || (reason === undefined && overCpu),
     outOfMemory: reason === "memory",
@@ -179,14 +179,6 @@ function brokenLimit(request: RunRequest, use: TreeUse): Reason | undefined {
   if (use.cpuSeconds > (request.limits.cpuSeconds ?? Number.POSITIVE_INFINITY)) return "cpu";
   return request.diskFull() ? "disk" : undefined;
 }
-
-/** 128 + n stands for signal n, as in every shell. */
-function decodeExit(code: number): Pick<ExecResult, "exitCode" | "signal"> {
-  const signal = code > 128 ? signalNames.get(code - 128) : undefined;
-  return signal === undefined ? { exitCode: code, signal: null } : { exitCode: null, signal };
-}
-
-const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
 /**
  * Kills process 1 of the namespace, and with it all others. Before bwrap has said which that is, its death could leave
@@ -233,20 +225,8 @@ function numberAfter(text: string, key: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** Keeps the first `limit` bytes and reads on without keeping. */
-function collect(stream: Readable, limit: number) {
-  const chunks: Buffer[] = [];
-  let kept = 0;
-  let truncated = false;
-  stream.on("data", (chunk: Buffer) => {
-    const room = limit - kept;
-    if (chunk.length > room) truncated = true;
-    if (room <= 0) return;
-    // Copied: a slice would keep the stream's whole buffer alive.
-    const part = chunk.length > room ? Buffer.from(chunk.subarray(0, room)) : chunk;
-    chunks.push(part);
-    kept += part.length;
-  });
-  const bytes = () => (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
-  return { bytes, truncated: () => truncated, text: () => bytes().toString("utf8").trim() };
+function collect(stream: Readable, limit: number): Collector {
+  const collector = new Collector(limit);
+  stream.on("data", (chunk: Buffer) => collector.push(chunk));
+  return collector;
 }

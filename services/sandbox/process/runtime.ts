@@ -11,8 +11,9 @@ import {
   symlinkSync,
 } from "node:fs";
 import { rm } from "node:fs/promises";
-import { setImmediate as breathe } from "node:timers/promises";
+import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { mountsIn, refuseUnderMounts, WORKDIR } from "../inside.ts";
 import {
   clearOrphaned,
   isAbandoned,
@@ -37,7 +38,7 @@ import {
 import { applyChanges, applyToManifest, makeParents } from "../tree/change.ts";
 import type { Manifest } from "../tree/manifest.ts";
 import { RootManifests } from "../tree/roots.ts";
-import { Box, mountsInTree } from "./box.ts";
+import { Box } from "./box.ts";
 import type { System } from "./command.ts";
 import { findSystem, type SystemOptions } from "./system.ts";
 import { inhabitantsOf } from "./watch.ts";
@@ -45,6 +46,10 @@ import { inhabitantsOf } from "./watch.ts";
 const run = promisify(execFile);
 
 const FILES_PER_TURN = 200;
+
+/** The kernel may still be freeing gigabytes. */
+const KILL_MS = 10_000;
+const KILL_LOOK_MS = 5;
 
 export type ProcessRuntimeOptions = SystemOptions;
 
@@ -100,7 +105,9 @@ class ProcessRuntime implements SandboxRuntime {
       mkdirSync(`${staging}/tree`, { recursive: true, mode: 0o700 });
       mkdirSync(`${staging}/tmp`);
       await copyTree(spec.root, `${staging}/tree`, base);
-      const given = applyOverlay(spec, `${staging}/tree`, base);
+      refuseUnderMounts(WORKDIR, spec);
+      applyChanges(`${staging}/tree`, spec.overlay);
+      const given = applyToManifest(base, spec.overlay);
       const owner = newOwner();
       writeLabel(staging, { identity, spec });
       writeOwner(staging, owner);
@@ -135,7 +142,8 @@ class ProcessRuntime implements SandboxRuntime {
     }
     try {
       // The kernel names their mounts by where the folder is now.
-      for (const pid of inhabitantsOf(takenName)) killIfAlive(pid);
+      if (!(await killInhabitants(takenName)))
+        throw new SandboxError("lost", "what a former holder ran in the sandbox does not end");
       const owner = newOwner();
       writeLabel(taken, { identity, spec });
       writeOwner(taken, owner);
@@ -186,12 +194,12 @@ class ProcessRuntime implements SandboxRuntime {
 
   /** An owner killed at the moment it started a command may leave that command. */
   private async evict(name: string): Promise<void> {
-    for (const pid of inhabitantsOf(name)) killIfAlive(pid);
+    await killInhabitants(name);
     await this.remove(`${this.options.root}/${name}`);
   }
 
   private manifestOf(spec: SandboxSpec): Promise<Manifest> {
-    return this.roots.of(spec.root, mountsInTree(spec.mounts));
+    return this.roots.of(spec.root, mountsIn(WORKDIR, spec.mounts));
   }
 
   /** Out of sight first, so that a half-removed sandbox is never found. */
@@ -213,21 +221,27 @@ class ProcessRuntime implements SandboxRuntime {
   }
 }
 
+/**
+ * Kills what lives in the sandbox of that name, and waits for its end: a process that is killed in the middle of a write still makes it, and one
+ * that was just starting another leaves it behind. False where something lives on.
+ */
+async function killInhabitants(name: string): Promise<boolean> {
+  const late = Date.now() + KILL_MS;
+  for (;;) {
+    const pids = inhabitantsOf(name);
+    if (pids.length === 0) return true;
+    if (Date.now() > late) return false;
+    for (const pid of pids) killIfAlive(pid);
+    await sleep(KILL_LOOK_MS);
+  }
+}
+
 function killIfAlive(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
-}
-
-function applyOverlay(spec: SandboxSpec, tree: string, base: Manifest): Manifest {
-  const mounts = [...mountsInTree(spec.mounts)];
-  for (const { path } of spec.overlay)
-    if (mounts.some((mount) => path === mount || path.startsWith(`${mount}/`)))
-      throw new SandboxError("path", `the overlay writes under a read-only mount: ${JSON.stringify(path)}`);
-  applyChanges(tree, spec.overlay);
-  return applyToManifest(base, spec.overlay);
 }
 
 /** Copies the files of a manifest; shares their blocks where the file system can. */
