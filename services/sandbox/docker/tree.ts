@@ -1,10 +1,11 @@
 /** How the tree gets into a new container: as one archive, merged on the host, so that nothing an overlay replaces was ever inside. */
 import { readFileSync } from "node:fs";
 import type { FileChange } from "../../../core/task.ts";
+import { mountsIn } from "../inside.ts";
 import { SandboxError, type SandboxSpec } from "../runtime.ts";
 import { contentOf } from "../tree/change.ts";
 import type { Manifest } from "../tree/manifest.ts";
-import { type Box, mountsIn } from "./box.ts";
+import type { Box } from "./box.ts";
 import { FIND } from "./scan.ts";
 import { type TarEntry, tar } from "./tar.ts";
 
