@@ -109,7 +109,9 @@ export class ImportError extends Error {
     const { file, row = null, line = null, field = null } = at;
     const place = [
       file,
-      ...(line === null ? (row === null ? [] : [`row ${row}`]) : [`line ${line}`]),
+      ...(line === null ? [] : [`line ${line}`]),
+      // Lines of JSONL are rows; a list of JSON may stand in one line.
+      ...(row === null || (line !== null && !file.endsWith(".json")) ? [] : [`row ${row}`]),
       ...(field === null ? [] : [`field ${field}`]),
     ].join(", ");
     super(`${place}: expected ${expected}, found ${found}`, options);

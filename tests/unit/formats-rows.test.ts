@@ -153,6 +153,16 @@ describe("JSON", () => {
     ]);
   });
 
+  it("names the row of a bad item, too, since all may stand in one line", async () => {
+    const found = await collect(readJson("f.json", pieces(Buffer.from('[{"a":1},7,{"b":2},"x"]'), 5)));
+    expect(plain(found)).toEqual([
+      { a: 1 },
+      "f.json, line 1, row 2: expected a JSON object, found number 7",
+      { b: 2 },
+      'f.json, line 1, row 4: expected a JSON object, found the text "x"',
+    ]);
+  });
+
   it.each([
     ["", "f, line 1: expected a list or an object of rows, found an empty file"],
     ["7", 'f, line 1: expected a list or an object of rows, found "7"'],
