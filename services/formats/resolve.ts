@@ -1,5 +1,6 @@
 /** Makes a task of what was imported, once its environment's tree is there: edits become whole files, or do not fit. */
 import { createHash } from "node:crypto";
+import { composeChanges } from "../../core/changes.ts";
 import type { FileChange, Statement, Task } from "../../core/task.ts";
 import { encode } from "../sandbox/index.ts";
 import { taskId } from "../synthesis/index.ts";
@@ -26,11 +27,12 @@ export interface ResolvedTask {
 /** Throws ImportError `apply`, naming the field, the file in the tree and the hunk; `unsupported` for a script that nothing runs. */
 export async function resolveTask(imported: ImportedTask, context: ResolveContext): Promise<ResolvedTask> {
   let base: FileChange[] = [];
-  for (const edit of imported.base) base = compose(base, await changesOf(imported, edit, base, context));
+  for (const edit of imported.base)
+    base = composeChanges(base, await changesOf(imported, edit, base, context));
   const gold = imported.gold === null ? [] : await changesOf(imported, imported.gold, base, context);
   let judged = base;
   for (const edit of imported.tests)
-    judged = compose(judged, await changesOf(imported, edit, judged, context));
+    judged = composeChanges(judged, await changesOf(imported, edit, judged, context));
   const before = new LayeredTree(context.root, base);
   const draft: Omit<Task, "id" | "facts"> = {
     environment: context.environment,
@@ -70,19 +72,13 @@ function verifierFiles(
       const file = tree.read(path);
       return file === undefined ? [] : [changeTo(path, file)];
     });
-  return compose(own, kept);
+  return composeChanges(own, kept);
 }
 
 const changeTo = (path: string, file: TreeFile): FileChange =>
   file.kind === "symlink"
     ? { kind: "symlink", path, target: file.target }
     : { kind: "write", path, ...encode(file.bytes), ...(file.executable && { executable: true }) };
-
-/** One change after the other, each path once, sorted by it. */
-function compose(first: readonly FileChange[], then: readonly FileChange[]): FileChange[] {
-  const byPath = new Map([...first, ...then].map((change) => [change.path, change]));
-  return [...byPath.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
-}
 
 async function changesOf(
   imported: ImportedTask,

@@ -1,19 +1,15 @@
 /** Solutions that are scripts: run in a box of the task's environment, what they change is the solution. */
-import type { FileChange } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/index.ts";
-import { type Sandbox, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
+import { limitsOf, placeFiles } from "../grading/index.ts";
+import type { SandboxRuntime } from "../sandbox/index.ts";
 import type { ResolveContext } from "./resolve.ts";
 import { ImportError } from "./types.ts";
 
 /** Of each of stdout and stderr, for the message of a failure. */
 const OUTPUT_BYTES = 64 * 1024;
 const LAST_CHARACTERS = 300;
-const SHORT = { timeoutSeconds: 30, outputBytes: OUTPUT_BYTES };
 /** The reaper may remove a box so long after the script's own limit. */
 const GRACE_MS = 600_000;
-
-/** Sizes where the environment's entry names none. */
-const LIMITS = { memoryMb: 4096, processes: 256, diskMb: 4096 };
 
 /** Throws ImportError `apply` for a script that fails, SandboxError where the box is lost. */
 export function scriptRunner(
@@ -23,7 +19,7 @@ export function scriptRunner(
 ): NonNullable<ResolveContext["runScript"]> {
   return async (edit, base) => {
     const { root, image, mounts, env, key, entry } = environment;
-    const limits = { ...LIMITS, ...entry.limits } as typeof LIMITS;
+    const { limits } = limitsOf(environment);
     const sandbox = await runtime.create(
       { root, ...(image && { image }), overlay: base, mounts, limits, env: { ...env, ...edit.env } },
       {
@@ -35,7 +31,7 @@ export function scriptRunner(
       },
     );
     try {
-      for (const file of edit.files) await place(sandbox, file);
+      await placeFiles(sandbox, edit.files);
       const result = await sandbox.exec(edit.argv, {
         timeoutSeconds: edit.timeoutSeconds,
         outputBytes: OUTPUT_BYTES,
@@ -57,20 +53,4 @@ export function scriptRunner(
       await sandbox.destroy();
     }
   };
-}
-
-async function place(sandbox: Sandbox, file: FileChange): Promise<void> {
-  if (file.kind === "delete") return;
-  if (file.kind === "symlink") {
-    await mustRun(sandbox, ["mkdir", "-p", "--", file.path.slice(0, file.path.lastIndexOf("/")) || "/"]);
-    return mustRun(sandbox, ["ln", "-sfn", "--", file.target, file.path]);
-  }
-  await sandbox.write(file.path, Buffer.from(file.content, file.encoding));
-  if (file.executable === true) await mustRun(sandbox, ["chmod", "755", "--", file.path]);
-}
-
-async function mustRun(sandbox: Sandbox, argv: readonly string[]): Promise<void> {
-  const { exitCode, stderr } = await sandbox.exec(argv, SHORT);
-  if (exitCode !== 0)
-    throw new SandboxError("boot", `${argv.join(" ")}: ${Buffer.from(stderr).toString("utf8").trim()}`);
 }

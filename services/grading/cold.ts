@@ -1,13 +1,14 @@
 /** The cold runner: a fresh sandbox per run, each command in a process of its own. */
 import { createHash, randomUUID } from "node:crypto";
+import { composeChanges } from "../../core/changes.ts";
 import type { TestCommand } from "../../core/task.ts";
 import { hashManifest, type Sandbox, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
 import { CommandResults, type ReportText } from "./command-results.ts";
 import { commandsOf } from "./commands.ts";
 import { mountsOf } from "./protect.ts";
-import { composeChanges, gradedManifest } from "./tree.ts";
+import { gradedManifest } from "./tree.ts";
 import type { TestRunner, TestRunRequest, TestRunResult } from "./types.ts";
-import { HELPER_LIMITS, placeOutside, splitFiles, workdirOf } from "./verifier-files.ts";
+import { HELPER_LIMITS, placeFiles, splitFiles, workdirOf } from "./verifier-files.ts";
 
 /** A sandbox whose run was lost with its process is reaped after the run's own limit and this. */
 const DEADLINE_EXTRA_MS = 60_000;
@@ -44,7 +45,7 @@ async function runCold(runtime: SandboxRuntime, request: TestRunRequest): Promis
     },
   );
   try {
-    await placeOutside(sandbox, files.outside);
+    await placeFiles(sandbox, files.outside);
     const results = new CommandResults({ ...request, workdir: workdirOf(environment) });
     for (const command of commandsOf(request)) {
       if (results.stoppedBy !== undefined) break;

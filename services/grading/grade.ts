@@ -1,4 +1,5 @@
 /** The grading service: the agent's change on the task's base, tests put back, the one rule applied. */
+import { composeChanges } from "../../core/changes.ts";
 import type { FileChange, Verdict } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { hashManifest, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
@@ -7,7 +8,7 @@ import { createColdRunner } from "./cold.ts";
 import { evidenceKey, evidenceOf } from "./evidence.ts";
 import { limitsOf, verifierLimits } from "./limits.ts";
 import { withoutProtected } from "./protect.ts";
-import { composeChanges, gradedManifest } from "./tree.ts";
+import { gradedManifest } from "./tree.ts";
 import type { GradeRequest, GradingService, TestRunner, TestRunRequest } from "./types.ts";
 import { type Decision, decide, toleratedFailures } from "./verdict.ts";
 import { createWarmRunner } from "./warm.ts";

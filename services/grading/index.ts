@@ -11,3 +11,4 @@ export { STANDALONE_GRADER } from "./standalone-path.ts";
 export type { StandaloneTask } from "./standalone-task.ts";
 export * from "./types.ts";
 export { type Decision, decide, toleratedFailures } from "./verdict.ts";
+export { placeFiles } from "./verifier-files.ts";

@@ -1,4 +1,4 @@
-/** The tree that is graded: changes one after the other, and its manifest, computed without making it. */
+/** The manifest of the tree that is graded, computed without making it. */
 import type { FileChange } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { applyToManifest, type Manifest, scanTree } from "../sandbox/index.ts";
@@ -19,10 +19,4 @@ export async function gradedManifest(
     base.catch(() => manifests.delete(key));
   }
   return applyToManifest(await base, overlay);
-}
-
-/** Two changes, one after the other, as one: the later change of a path wins. */
-export function composeChanges(first: readonly FileChange[], then: readonly FileChange[]): FileChange[] {
-  const byPath = new Map([...first, ...then].map((change) => [change.path, change]));
-  return [...byPath.values()];
 }

@@ -33,8 +33,8 @@ export function splitFiles(
   };
 }
 
-/** Nothing of the change has run yet, so that no link of its making leads elsewhere. */
-export async function placeOutside(sandbox: Sandbox, files: readonly FileChange[]): Promise<void> {
+/** Puts files of absolute paths into a box, while nothing has run in it, so that no link of a program's making leads elsewhere. */
+export async function placeFiles(sandbox: Sandbox, files: readonly FileChange[]): Promise<void> {
   for (const file of files) {
     if (file.kind === "delete") await mustRun(sandbox, ["rm", "-rf", "--", file.path]);
     else if (file.kind === "symlink") {
@@ -53,7 +53,7 @@ async function mustWrite(sandbox: Sandbox, path: string, bytes: Uint8Array): Pro
   } catch (error) {
     if (error instanceof SandboxError && error.kind !== "path") throw error;
     const reason = (error as Error).message;
-    throw new SandboxError("boot", `the verifier's file ${path} cannot be put there: ${reason}`, {
+    throw new SandboxError("boot", `the file ${path} cannot be put there: ${reason}`, {
       cause: error,
     });
   }

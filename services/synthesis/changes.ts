@@ -1,5 +1,6 @@
 /** Whole-file changes of a tree, and the identities made of them: candidate keys and task ids. */
 import { createHash } from "node:crypto";
+import { composeChanges } from "../../core/changes.ts";
 import type { FileChange, Task } from "../../core/task.ts";
 import type { Candidate } from "./types.ts";
 
@@ -20,15 +21,6 @@ export function textsOf(changes: readonly FileChange[]): Map<string, string> {
       texts.set(change.path, bytes.toString("utf8"));
     }
   return texts;
-}
-
-/** `first`, then `second`: one change with each path once, sorted. */
-export function composeChanges(
-  first: readonly FileChange[],
-  second: readonly FileChange[],
-): readonly FileChange[] {
-  const byPath = new Map([...first, ...second].map((change) => [change.path, change]));
-  return [...byPath.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 function canonical(changes: readonly FileChange[]): unknown {

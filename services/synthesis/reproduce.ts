@@ -1,7 +1,7 @@
 /** Finds a task's reproduction: proposals from the recordings, sifted by one batch, believed after a run of the command alone. */
+import { composeChanges } from "../../core/changes.ts";
 import type { FileChange, Reproduction } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
-import { composeChanges } from "./changes.ts";
 import { agreeing, filtered, type Recording } from "./recording.ts";
 import { type Proposal, proposalsFor, quotable, reproductionOf } from "./reproduction.ts";
 import { record, runCommand, type TrialParts, tryCalls } from "./trials.ts";

@@ -1,11 +1,13 @@
 /** The gates between a candidate and a task, cheapest first; the first that fails ends it. Each leaves a verdict with its evidence. */
+
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { composeChanges } from "../../core/changes.ts";
 import type { FileChange, StatementLevel, StatusMap, Task, Verdict } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { type GradingService, limitsOf, type TestRunResult } from "../grading/index.ts";
 import { parses } from "../javascript/index.ts";
-import { composeChanges, taskId, textsOf } from "./changes.ts";
+import { taskId, textsOf } from "./changes.ts";
 import { answersElsewhere, findLeaks } from "./leaks.ts";
 import type { Reproducer } from "./reproduce.ts";
 import { writeStatement } from "./statement.ts";

@@ -94,7 +94,7 @@ describe.each(["cold", "warm"] as const)("%s grading", (mode) => {
       outcome: "failed",
       rule: "fail-to-pass-failed",
       offending: task.failToPass,
-      log: expect.stringMatching(/=== test\/[^]*\nnot ok /),
+      log: expect.stringMatching(/=== test\/[\s\S]*\nnot ok /),
     });
   });
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { composeChanges } from "../../core/changes.ts";
 import { random } from "../../core/random.ts";
 import type { FileChange, GeneratorName, Task } from "../../core/task.ts";
 import {
@@ -14,7 +15,7 @@ import {
 } from "../../services/environments/index.ts";
 import { createGrading, type GradingService, TEST_LIMITS } from "../../services/grading/index.ts";
 import { createProcessRuntime, type SandboxRuntime } from "../../services/sandbox/index.ts";
-import { composeChanges, writeText } from "../../services/synthesis/changes.ts";
+import { writeText } from "../../services/synthesis/changes.ts";
 import {
   type Candidate,
   createSynthesis,

@@ -6,7 +6,6 @@ import { agrees } from "../../services/grading/exit-codes.ts";
 import { FramedOutput } from "../../services/grading/framed-output.ts";
 import { decide as decideWith, limitsOf, type TestRunResult } from "../../services/grading/index.ts";
 import { testMounts, withoutProtected } from "../../services/grading/protect.ts";
-import { composeChanges } from "../../services/grading/tree.ts";
 
 const UNSTABLE = ["g > t > flaky#1"];
 const decide = (task: Parameters<typeof decideWith>[0], result: Parameters<typeof decideWith>[1]) =>
@@ -250,19 +249,6 @@ describe("an exit code", () => {
   it("says nothing about a reward, which is read from a file", () => {
     const reward = { format: "reward", argv: ["bash", "/tests/test.sh"] } as const;
     expect([0, 1, null].map((code) => agrees(reward, code, passed))).toEqual([true, true, false]);
-  });
-});
-
-describe("composeChanges", () => {
-  it("lets the later change of a path win", () => {
-    const write = (path: string, content: string) =>
-      ({ kind: "write", path, content, encoding: "utf8" }) as const;
-    const gone = { kind: "delete", path: "a" } as const;
-    expect(composeChanges([write("a", "1"), write("b", "1")], [gone, write("c", "2")])).toEqual([
-      gone,
-      write("b", "1"),
-      write("c", "2"),
-    ]);
   });
 });
 

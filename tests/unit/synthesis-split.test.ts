@@ -1,7 +1,8 @@
 /** The held-out split and the keys by which duplicates are dropped. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { composeChanges, taskId, writeText } from "../../services/synthesis/changes.ts";
+import { composeChanges } from "../../core/changes.ts";
+import { taskId, writeText } from "../../services/synthesis/changes.ts";
 import { type Candidate, candidateKey, functionKey, isHeldOut } from "../../services/synthesis/index.ts";
 import { mayChange } from "../../services/synthesis/split.ts";
 

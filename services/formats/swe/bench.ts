@@ -14,7 +14,6 @@ import { commandVerifier, evalScriptVerifier, WORKDIR, withTests } from "./scrip
 export const familyFields = {
   instance_id: text,
   repo: text,
-  problem_statement: z.string(),
   patch: text,
   FAIL_TO_PASS: testNames,
   PASS_TO_PASS: testNames,
