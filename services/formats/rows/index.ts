@@ -45,7 +45,7 @@ async function* readFile(file: string): AsyncGenerator<RowRead> {
   }
   if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff))
     return yield { error: new ImportError("file", { file }, "UTF-8", "UTF-16, by its byte order mark") };
-  if (head.toString("latin1") === "PAR1") return yield* readParquet(file, file);
+  if (head.toString("latin1") === "PAR1") return yield* readParquet(file);
   const extension = EXTENSIONS.exec(basename(file))?.[1]?.toLowerCase();
   if (extension === undefined)
     return yield {
@@ -56,7 +56,7 @@ async function* readFile(file: string): AsyncGenerator<RowRead> {
         basename(file),
       ),
     };
-  if (extension === "parquet") return yield* readParquet(file, file);
+  if (extension === "parquet") return yield* readParquet(file);
   const start = BYTE_ORDER_MARK.every((byte, index) => head[index] === byte) ? BYTE_ORDER_MARK.length : 0;
   const chunks = createReadStream(file, { start });
   try {

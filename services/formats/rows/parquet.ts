@@ -40,16 +40,11 @@ const parsers = {
   },
 };
 
-/** `file` is what errors call it. */
-export async function* readParquet(
-  file: string,
-  path: string,
-  limit: number = GROUP_LIMIT_BYTES,
-): AsyncGenerator<RowRead> {
+export async function* readParquet(file: string, limit: number = GROUP_LIMIT_BYTES): AsyncGenerator<RowRead> {
   let buffer: AsyncBuffer;
   let metadata: FileMetaData;
   try {
-    buffer = await asyncBufferFromFile(path);
+    buffer = await asyncBufferFromFile(file);
     metadata = await parquetMetadataAsync(buffer);
   } catch (error) {
     yield { error: new ImportError("file", { file }, "a Parquet file", (error as Error).message) };

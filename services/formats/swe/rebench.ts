@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Row } from "../rows/index.ts";
 import type { ImportedTask, ImportOptions } from "../types.ts";
-import { familyFields, imageName, logFormat, pullRequest } from "./bench.ts";
+import { familyFields, imageName, logFormat, pullRequest } from "./family.ts";
 import { checkDiff, optionalText, readFields, text } from "./fields.ts";
 import { rowImporter } from "./read.ts";
 import { testTargets } from "./repositories.ts";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Row } from "../rows/index.ts";
 import { ImportError, type ImportedTask, type ImportOptions } from "../types.ts";
-import { distinct, familyFields, filesOfTests, requireTests } from "./bench.ts";
+import { distinct, familyFields, filesOfTests, requireTests } from "./family.ts";
 import { checkDiff, readFields, text } from "./fields.ts";
 import { rowImporter } from "./read.ts";
 import { commandVerifier, WORKDIR, withTests } from "./scripts.ts";
