@@ -3,7 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { composeChanges } from "../../core/changes.ts";
 import type { TestCommand } from "../../core/task.ts";
 import { hashManifest, type Sandbox, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
-import { CommandResults, type ReportText } from "./command-results.ts";
+import { CommandResults, type ReportText, stopOf } from "./command-results.ts";
 import { commandsOf } from "./commands.ts";
 import { mountsOf } from "./protect.ts";
 import { gradedManifest } from "./tree.ts";
@@ -51,7 +51,9 @@ async function runCold(runtime: SandboxRuntime, request: TestRunRequest): Promis
       if (results.stoppedBy !== undefined) break;
       await removeReport(sandbox, command);
       const result = await sandbox.exec(command.argv, results.remaining(command));
-      results.add(command, result, await readReport(sandbox, command));
+      // Of a command that met a limit no report counts; one that took all memory may have taken the sandbox with it.
+      const file = stopOf(result) === undefined ? await readReport(sandbox, command) : undefined;
+      results.add(command, result, file);
     }
     return { ...results.result(), treeHash };
   } finally {

@@ -106,7 +106,8 @@ export class CommandResults {
   }
 }
 
-function stopOf(result: ExecResult): TestRunResult["stoppedBy"] {
+/** The limit that ended a command, or that it met. */
+export function stopOf(result: ExecResult): TestRunResult["stoppedBy"] {
   if (result.timedOut) return "timeout";
   if (result.cpuExceeded) return "cpu";
   if (result.outOfMemory) return "memory";

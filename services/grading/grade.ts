@@ -125,6 +125,8 @@ const hasFlakySign = ({ unstable }: Pick<PreparedEnvironment, "unstable">): bool
 function decisionOf(error: SandboxError): Decision {
   if (error.kind === "path")
     return { outcome: "failed", rule: "patch-does-not-apply", offending: [error.message] };
+  // The tested code's own doing: otherwise a change that fails could erase its verdict.
+  if (error.outOfMemory) return { outcome: "failed", rule: "killed", offending: [error.message] };
   return {
     outcome: "infrastructure",
     rule: "infrastructure",

@@ -215,8 +215,10 @@ export class WarmServer {
     const onStdout = (chunk: Uint8Array) => session.output.push(chunk);
     const talk = this.sandbox.open!(["sh", "-c", SCRIPT, "sh", this.mountPoints], limits, onStdout);
     const session = { talk, output: new FramedOutput("", () => {}) };
-    // Whoever waits for a file meets the error; between two files nobody waits.
-    talk.ended.catch(() => {});
+    // Whoever waits for a file meets the error; between two files nobody waits, and the next one gets a process anew.
+    talk.ended.catch(() => {
+      if (this.session === session) this.session = undefined;
+    });
     return session;
   }
 

@@ -97,10 +97,17 @@ export type SandboxErrorKind = "unavailable" | "boot" | "lost" | "busy" | "path"
 /** `lost`, `boot`, `unavailable` and `disk` are infrastructure; `path` is the agent's own mistake; `busy` a caller's. */
 export class SandboxError extends Error {
   readonly kind: SandboxErrorKind;
-  constructor(kind: SandboxErrorKind, message: string, options?: ErrorOptions) {
+  /** Of `lost`: the kernel killed the sandbox whole for want of memory, which what ran in it had used up. */
+  readonly outOfMemory: boolean;
+  constructor(
+    kind: SandboxErrorKind,
+    message: string,
+    options: ErrorOptions & { readonly outOfMemory?: boolean } = {},
+  ) {
     super(message, options);
     this.name = "SandboxError";
     this.kind = kind;
+    this.outOfMemory = options.outOfMemory ?? false;
   }
 }
 

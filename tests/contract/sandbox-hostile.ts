@@ -62,6 +62,24 @@ export function hostileContract({ within, bash, folder }: Bench): void {
         expect(text((await bash(sandbox, "echo clean")).stdout)).toBe("clean\n");
       }));
 
+    it.each([1, 100_000, 1_000_000])(
+      "leaves no input unread to the next one, %i bytes without a line's end",
+      (size) =>
+        within(async (sandbox) => {
+          const stdin = Buffer.alloc(size, "a");
+          const ends = [
+            ["sleep 0.1; exit 5", {}],
+            ["sleep 0.1; kill -9 -1", {}],
+            ["sleep 60", { timeoutSeconds: 0.3 }],
+          ] as const;
+          for (const [script, limits] of ends) {
+            await bash(sandbox, script, { stdin, ...limits });
+            const next = await bash(sandbox, "cat; echo clean", { timeoutSeconds: 10 });
+            expect(text(next.stdout)).toBe("clean\n");
+          }
+        }),
+    );
+
     it("reads nothing of the host through links", () =>
       within(async (sandbox) => {
         const secret = join(folder, "secret");

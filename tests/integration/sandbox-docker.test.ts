@@ -31,6 +31,8 @@ class Line {
   readonly path: string;
   /** Ends the connection once the daemon has answered a request for this path; its answer never arrives. */
   swallow: string | undefined;
+  /** Nothing is passed on, and no connection ends. */
+  hang = false;
   private readonly sockets = new Set<Socket>();
   private server: Server | undefined;
 
@@ -49,7 +51,7 @@ class Line {
       let asked = "";
       near.on("data", (chunk) => {
         if (asked.length < 1000) asked += chunk.toString("latin1");
-        far.write(chunk);
+        if (!this.hang) far.write(chunk);
       });
       far.on("data", (chunk) => {
         if (this.swallow === undefined || !asked.includes(this.swallow)) return void near.write(chunk);
@@ -132,15 +134,75 @@ describe.skipIf(!runs)("the docker runtime", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("opens a cut connection again: the command in flight counts as killed, the sandbox goes on", async () => {
+  it("opens a cut connection again: what became of the command in flight is unknown, the sandbox goes on", async () => {
     const sandbox = await runtime.create(spec, identity);
     const running = bash(sandbox, "echo begun; echo kept > kept; sleep 60");
     await untilRuns("sleep 60");
     line.cut();
-    expect(await running).toMatchObject({ exitCode: null, signal: "SIGKILL", timedOut: false });
+    await expect(running).rejects.toMatchObject({ kind: "lost", outOfMemory: false });
     expect(text((await bash(sandbox, "cat kept; ps -e -o comm=")).stdout)).toBe("kept\n.sh\nps\n");
     line.cut();
     expect(text(await sandbox.read("kept"))).toBe("kept\n");
+    line.cut();
+    // A command sent before the loss is noticed would be of unknown outcome as well.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(text((await bash(sandbox, "cat kept")).stdout)).toBe("kept\n");
+    await sandbox.destroy();
+  });
+
+  it("is lost once its connection breaks twice in a row, and can still be adopted", async () => {
+    const sandbox = await runtime.create(spec, identity);
+    for (const seconds of ["50", "60"]) {
+      const running = bash(sandbox, `echo kept > kept; sleep ${seconds}`);
+      await untilRuns(`sleep ${seconds}`);
+      line.cut();
+      await expect(running).rejects.toMatchObject({ kind: "lost" });
+    }
+    await expect(sandbox.read("kept")).rejects.toMatchObject({ kind: "lost" });
+    const adopted = await runtime.adopt(identity, { ...identity, attempt: 2, fence: "g" });
+    expect(text(await adopted!.read("kept"))).toBe("kept\n");
+    await adopted!.destroy();
+  });
+
+  it.skipIf(process.getuid?.() !== 0)(
+    "whose container the kernel kills for memory ends the command for that, and the next call as lost",
+    async () => {
+      const sandbox = await runtime.create(spec, identity);
+      const [found] = await docker.listContainers({ filters: { label: ["tadpole.experiment=docker"] } });
+      const { State } = await docker.getContainer(found!.Id).inspect();
+      writeFileSync(`/proc/${State.Pid}/oom_score_adj`, "1000");
+      const hold = "import time\nheld = bytearray(60 << 20)\ntime.sleep(30)";
+      const all = `echo 0 > /proc/self/oom_score_adj; echo begun; for i in 1 2 3 4 5 6; do python3 -c '${hold}' & done; wait`;
+      expect(await bash(sandbox, all)).toMatchObject({
+        outOfMemory: true,
+        signal: "SIGKILL",
+        timedOut: false,
+      });
+      await expect(sandbox.read("a")).rejects.toMatchObject({ kind: "lost", outOfMemory: true });
+      await sandbox.destroy();
+    },
+  );
+
+  it("ends a command in time while the daemon does not answer, and says so", async () => {
+    runtime = createDockerRuntime({
+      root: join(folder, "boxes"),
+      nodePath: process.execPath,
+      connection: { socketPath: line.path },
+      killMs: 500,
+    });
+    const sandbox = await runtime.create(spec, identity);
+    const running = sandbox.exec(["sleep", "60"], { ...LIMITS, timeoutSeconds: 1 });
+    await untilRuns("sleep 60");
+    line.hang = true;
+    const started = performance.now();
+    await expect(running).rejects.toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining(`${line.path} does not answer`),
+    });
+    expect(performance.now() - started).toBeLessThan(10_000);
+    line.hang = false;
+    line.cut();
+    expect(text((await bash(sandbox, "ps -e -o comm=")).stdout)).toBe(".sh\nps\n");
     await sandbox.destroy();
   });
 

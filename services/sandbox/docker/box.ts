@@ -21,6 +21,7 @@ import { workdirOf } from "./container.ts";
 import { cpuSecondsOf, type Daemon } from "./daemon.ts";
 import { listInside, readInside, type ShellResult, statInside, writeInside } from "./files.ts";
 import type { Ending } from "./frames.ts";
+import { interrupt } from "./interrupt.ts";
 import { LIST_MOUNTS, movableMounts, movedMounts } from "./mounts.ts";
 import { outcome } from "./result.ts";
 import { BoxScanner } from "./scan.ts";
@@ -30,9 +31,6 @@ const MEGABYTE = 1024 * 1024;
 /** Of a script of ours; a tree of 200,000 files takes some seconds to hash. */
 const SCRIPT_SECONDS = 120;
 const SCRIPT_OUTPUT_BYTES = 64 * MEGABYTE;
-
-/** From the signal to the end of a command; the kernel may still be freeing gigabytes. */
-const KILL_MS = 30_000;
 
 /** How often the writable layer of a container without a quota is measured, while a command runs. */
 const LAYER_LOOK_MS = 2000;
@@ -49,7 +47,9 @@ export interface BoxParts {
   readonly channel: Channel;
   /** The writable layer must be measured: nothing limits it. */
   readonly watchLayer: boolean;
-  /** Removes folder and container. */
+  /** From a signal to the end of a command. */
+  readonly killMs: number;
+  /** Removes folder and container; called again where it failed. */
   readonly remove: () => Promise<void>;
 }
 
@@ -71,6 +71,11 @@ export class Box implements Sandbox {
   private readonly movable: readonly string[];
   private running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
   private destroyed: Promise<void> | undefined;
+  private removal: "none" | "begun" | "failed" = "none";
+  /** Since the last command that told its end. */
+  private lostBefore = false;
+  /** What every call says once the channel was lost twice in a row. */
+  private broken: SandboxError | undefined;
 
   constructor(parts: BoxParts) {
     this.parts = parts;
@@ -142,9 +147,12 @@ export class Box implements Sandbox {
     const started = performance.now();
     const stdout = new Collector(talk === undefined ? limits.outputBytes : 0);
     const stderr = new Collector(limits.outputBytes);
-    let lost = false;
+    let lost: ChannelLost | undefined;
     let reason: Reason | undefined;
     let ending: Ending | undefined;
+    // Lost while nothing ran: nothing of this command was sent.
+    if (this.channel.loss !== undefined) await this.reopen(this.channel.loss);
+    limits.signal?.throwIfAborted();
     const running = this.channel.begin({
       kind: talk !== undefined ? "talk" : limits.stdin !== undefined ? "feed" : "run",
       words: argv,
@@ -154,7 +162,7 @@ export class Box implements Sandbox {
       onStderr: (chunk) => stderr.push(chunk),
     });
     talk?.onBegin(running);
-    const stops: Promise<void>[] = [];
+    const stops: Promise<SandboxError | undefined>[] = [];
     const stop = (why: Reason) => {
       if (reason !== undefined) return;
       reason = why;
@@ -166,10 +174,10 @@ export class Box implements Sandbox {
     const watch = this.parts.watchLayer ? this.watchLayer(() => stop("disk")) : undefined;
     try {
       ending = await running.ended;
+      this.lostBefore = false;
     } catch (error) {
       if (!(error instanceof ChannelLost)) throw error;
-      lost = true;
-      await this.reopen(error);
+      lost = error;
     } finally {
       clearTimeout(timeout);
       clearInterval(watch);
@@ -177,19 +185,23 @@ export class Box implements Sandbox {
       // A signal still on its way would end the next command.
       await Promise.all(stops);
     }
+    const wallSeconds = (performance.now() - started) / 1000;
     if (reason === "abort") throw limits.signal!.reason;
+    if (lost !== undefined) await this.afterLoss(lost, await stops[0]);
     checkHeld(this.parts, this.destroyed);
-    const killed = lost || reason !== undefined;
+    const killed = reason !== undefined || ending === undefined;
+    if (reason === undefined && this.parts.watchLayer && (await this.isLayerFull())) reason = "disk";
     return {
-      ...decode(killed || ending === undefined ? KILLED : ending.code),
+      ...decode(killed ? KILLED : ending!.code),
       ...outcome(ending, limits),
+      ...(lost !== undefined && { outOfMemory: true }),
       stdout: stdout.bytes(),
       stderr: stderr.bytes(),
       stdoutTruncated: stdout.truncated,
       stderrTruncated: stderr.truncated,
       timedOut: reason === "timeout",
       ...(reason === "disk" && { diskFull: true }),
-      wallSeconds: (performance.now() - started) / 1000,
+      wallSeconds,
     };
   }
 
@@ -203,29 +215,38 @@ export class Box implements Sandbox {
       throw new SandboxError("path", `${moved} is a mount point, and something else lies there`);
   }
 
+  /**
+   * Nothing inside can reach process 1's streams, so a lost channel says nothing of the command: it may have ended well. Returns only where its
+   * container was killed for memory, which is the command's own end. Throws SandboxError.
+   */
+  private async afterLoss(lost: ChannelLost, unanswered: SandboxError | undefined): Promise<void> {
+    if (unanswered !== undefined) throw unanswered;
+    try {
+      await this.reopen(lost);
+    } catch (error) {
+      if (error instanceof SandboxError && error.outOfMemory) return;
+      throw error;
+    }
+    throw new SandboxError("lost", `what became of the command is unknown: ${lost.message}`, { cause: lost });
+  }
+
   /** Kills the command. Where even that does not end it, the container is killed. */
-  private async interrupt(running: Running): Promise<void> {
-    const { daemon, container } = this.parts;
-    const ended = running.ended.then(
-      () => {},
-      () => {},
-    );
-    const deadline = sleep(KILL_MS);
-    await Promise.race([running.begun.catch(() => {}), deadline.done]);
-    await daemon.signal(container, "SIGUSR1").catch(() => {});
-    const inTime = await Promise.race([ended.then(() => true), deadline.done.then(() => false)]);
-    deadline.stop();
-    if (!inTime) await daemon.signal(container, "SIGKILL").catch(() => {});
+  private interrupt(running: Running): Promise<SandboxError | undefined> {
+    const { channel } = this;
+    const { daemon, container, killMs } = this.parts;
+    return interrupt({ daemon, container, channel, running, killMs });
   }
 
   private watchLayer(onFull: () => void): NodeJS.Timeout {
+    return setInterval(() => void this.isLayerFull().then((full) => full && onFull()), LAYER_LOOK_MS);
+  }
+
+  private isLayerFull(): Promise<boolean> {
     const { daemon, container, spec } = this.parts;
-    return setInterval(() => {
-      daemon
-        .layerBytes(container)
-        .then((bytes) => bytes > spec.limits.diskMb * MEGABYTE && onFull())
-        .catch(() => {});
-    }, LAYER_LOOK_MS);
+    return daemon.layerBytes(container).then(
+      (bytes) => bytes > spec.limits.diskMb * MEGABYTE,
+      () => false,
+    );
   }
 
   /** A script of ours; after a lost channel it is tried once more on the new one. */
@@ -234,13 +255,13 @@ export class Box implements Sandbox {
     args: readonly string[],
     options: { readonly input?: readonly Uint8Array[]; readonly outputBytes?: number } = {},
   ): Promise<ShellResult> {
-    for (let again = true; ; again = false) {
+    for (;;) {
       try {
         return await this.runScript(script, args, options);
       } catch (error) {
         if (!(error instanceof ChannelLost)) throw error;
+        // Throws the second time.
         await this.reopen(error);
-        if (!again) throw new SandboxError("lost", error.message, { cause: error });
       }
     }
   }
@@ -261,16 +282,19 @@ export class Box implements Sandbox {
       onStdout: (chunk) => stdout.push(chunk),
       onStderr: (chunk) => stderr.push(chunk),
     });
-    let stopped: Promise<void> | undefined;
+    let stopped: Promise<SandboxError | undefined> | undefined;
     const timeout = setTimeout(() => {
       stopped = this.interrupt(running);
     }, SCRIPT_SECONDS * 1000);
     try {
       const { code } = await running.ended;
+      this.lostBefore = false;
       const result = { code, stdout: stdout.bytes(), stderr: stderr.bytes().toString("utf8") };
       if (stopped !== undefined)
         throw new SandboxError("lost", `a look at the sandbox's files took longer than ${SCRIPT_SECONDS} s`);
       return { ...result, truncated: stdout.truncated };
+    } catch (error) {
+      throw (await stopped) ?? error;
     } finally {
       clearTimeout(timeout);
       await stopped;
@@ -283,11 +307,20 @@ export class Box implements Sandbox {
     if (!isHeld(this.parts)) throw takenAway(error);
     const { daemon, container } = this.parts;
     const end = await daemon.endOf(container);
-    if (end !== undefined) throw new SandboxError("lost", `${end}; ${error.message}`, { cause: error });
+    if (end !== undefined) {
+      const { outOfMemory } = end;
+      throw new SandboxError("lost", `${end.why}; ${error.message}`, { cause: error, outOfMemory });
+    }
+    if (this.lostBefore) {
+      this.broken = new SandboxError("lost", `twice in a row ${error.message}`, { cause: error });
+      throw this.broken;
+    }
+    this.lostBefore = true;
     try {
-      this.channel = await daemon.reattach(container, this.channel.currentKey);
+      const key = this.channel.currentKey;
+      this.channel = await daemon.reattach(container, key, key);
     } catch (second) {
-      const why = (await daemon.endOf(container)) ?? String(second);
+      const why = (await daemon.endOf(container))?.why ?? String(second);
       throw new SandboxError("lost", `the command channel could not be opened again: ${why}`, {
         cause: second,
       });
@@ -345,6 +378,7 @@ export class Box implements Sandbox {
 
   private checkFree(): void {
     checkFree(this.parts, this.running, this.destroyed);
+    if (this.broken !== undefined) throw this.broken;
   }
 
   renew(now: number): void {
@@ -352,27 +386,25 @@ export class Box implements Sandbox {
   }
 
   destroy(): Promise<void> {
-    this.destroyed ??= this.end();
+    if (this.destroyed === undefined || this.removal === "failed") this.destroyed = this.end();
     return this.destroyed;
   }
 
   private async end(): Promise<void> {
     const running = this.running?.done.catch(() => {});
     this.running?.abort.abort(new SandboxError("destroyed", "the sandbox was destroyed"));
-    if (isHeld(this.parts)) await this.parts.remove();
-    this.channel.close();
-    await running;
+    try {
+      if (this.removal === "failed" || isHeld(this.parts)) {
+        this.removal = "begun";
+        await this.parts.remove();
+      }
+    } catch (error) {
+      this.removal = "failed";
+      throw error;
+    } finally {
+      // Also where the daemon does not answer: whoever waits for the command learns its end.
+      this.channel.close();
+      await running;
+    }
   }
-}
-
-function sleep(ms: number): { readonly done: Promise<void>; readonly stop: () => void } {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  return {
-    done: promise,
-    stop: () => {
-      clearTimeout(timer);
-      resolve();
-    },
-  };
 }

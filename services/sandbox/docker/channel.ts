@@ -41,6 +41,8 @@ interface Waiting {
   readonly fail: (error: Error) => void;
 }
 
+const PART_BYTES = 64 * 1024;
+
 export const newKey = (): string => randomBytes(16).toString("hex");
 
 export class Channel {
@@ -48,6 +50,8 @@ export class Channel {
   private key: string;
   private waiting: Waiting | undefined;
   private lost: ChannelLost | undefined;
+  /** The last command had input: what it left unread stands before the next line. */
+  private mayHaveRest = false;
   /** The last bytes outside of any frame: what a container that does not start has to say. */
   private stray = "";
 
@@ -62,8 +66,9 @@ export class Channel {
     stream.on("end", () => this.lose());
   }
 
-  get isLost(): boolean {
-    return this.lost !== undefined;
+  /** Undefined while the stream is open. */
+  get loss(): ChannelLost | undefined {
+    return this.lost;
   }
 
   /** Process 1's first line. */
@@ -77,8 +82,7 @@ export class Channel {
   }
 
   /** From its end on, only who knows the new key can command. */
-  async rekey(): Promise<void> {
-    const key = newKey();
+  async rekey(key: string): Promise<void> {
     await this.begin({ kind: "key", words: [key], onStdout: () => {}, onStderr: () => {} }).ended;
     this.key = key;
   }
@@ -112,7 +116,9 @@ export class Channel {
       },
     };
     const { kind, words, cpuSeconds = null, inputBytes = 0 } = call;
-    this.stream.write(commandLine({ key: this.key, nonce, kind, cpuSeconds, inputBytes, words }));
+    const line = commandLine({ key: this.key, nonce, kind, cpuSeconds, inputBytes, words });
+    this.stream.write(this.mayHaveRest ? `\n${line}` : line);
+    this.mayHaveRest = kind === "feed" || kind === "talk";
     if (call.input !== undefined) void this.feed(call.input, this.waiting);
     return {
       begun: begun.promise,
@@ -125,9 +131,12 @@ export class Channel {
   private async feed(input: Iterable<Uint8Array>, call: Waiting): Promise<void> {
     try {
       for (const piece of input) {
-        if (this.lost !== undefined || this.waiting !== call) return;
-        if (piece.length > 0 && !this.stream.write(piece))
-          await Promise.race([once(this.stream, "drain"), once(this.stream, "close")]);
+        // In parts, so that little is on its way when the command ends: process 1 has to pass over the rest byte by byte.
+        for (let at = 0; at < piece.length; at += PART_BYTES) {
+          if (this.lost !== undefined || this.waiting !== call) return;
+          if (!this.stream.write(piece.subarray(at, at + PART_BYTES)))
+            await Promise.race([once(this.stream, "drain"), once(this.stream, "close")]);
+        }
       }
     } catch (error) {
       this.lose(error as Error);

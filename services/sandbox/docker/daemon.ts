@@ -12,6 +12,9 @@ import { HELPER_FILTER, helperDeadline } from "./helper.ts";
 /** A busy daemon has taken twenty seconds for a start; one that takes longer than this hangs. */
 const CALL_MS = 120_000;
 
+/** Exit code of a container whose process 1 was killed. */
+const KILLED_CODE = 137;
+
 export interface ListedContainer {
   readonly id: string;
   /** Without the leading slash. */
@@ -19,6 +22,14 @@ export interface ListedContainer {
   readonly labels: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
   readonly created: number;
+}
+
+/** How a container ended, or why that cannot be told. */
+export interface End {
+  /** One sentence. */
+  readonly why: string;
+  /** The kernel killed process 1 for want of memory, which only what ran beside it can have used up. */
+  readonly outOfMemory: boolean;
 }
 
 export class Daemon {
@@ -101,12 +112,15 @@ export class Daemon {
     );
   }
 
-  /** A new channel to a container that runs; what still ran in it is killed, and its process 1 listens to a new key. */
-  async reattach(id: string, key: string): Promise<Channel> {
+  /**
+   * A new channel to a container that runs; what still ran in it is killed, and its process 1 listens to `newKey` alone. A holder that only lost
+   * its connection keeps its key: the one on record is what the next holder begins with.
+   */
+  async reattach(id: string, key: string, newKey: string): Promise<Channel> {
     const channel = new Channel(await this.attach(id), key);
     await this.signal(id, "SIGUSR1");
     channel.restart();
-    await within(channel.rekey(), "process 1 of a container does not answer");
+    await within(channel.rekey(newKey), "process 1 of a container does not answer");
     return channel;
   }
 
@@ -136,18 +150,20 @@ export class Daemon {
     }
   }
 
-  /** Undefined while the container runs; else one sentence about its end: out of memory, gone, or the daemon itself. */
-  async endOf(id: string): Promise<string | undefined> {
+  /** Undefined while the container runs. */
+  async endOf(id: string): Promise<End | undefined> {
     try {
       const { State } = await this.ask("looking at a container", "lost", (signal) =>
         this.docker.getContainer(id).inspect({ abortSignal: signal } as object),
       );
       if (State.Running) return undefined;
-      if (State.OOMKilled) return "the kernel killed the whole container for want of memory";
-      return `the container ended with exit code ${State.ExitCode}${State.Error ? ` (${State.Error})` : ""}`;
+      if (State.OOMKilled && State.ExitCode === KILLED_CODE)
+        return { why: "the kernel killed the whole container for want of memory", outOfMemory: true };
+      const why = `the container ended with exit code ${State.ExitCode}${State.Error ? ` (${State.Error})` : ""}`;
+      return { why, outOfMemory: false };
     } catch (error) {
-      if (statusOf((error as Error).cause) === 404) return "the container was removed";
-      return (error as Error).message;
+      const isGone = statusOf((error as Error).cause) === 404;
+      return { why: isGone ? "the container was removed" : (error as Error).message, outOfMemory: false };
     }
   }
 

@@ -19,7 +19,7 @@ import { makeSkeleton } from "../skeleton.ts";
 import { applyToManifest } from "../tree/change.ts";
 import { type Manifest, sha256 } from "../tree/manifest.ts";
 import { RootManifests } from "../tree/roots.ts";
-import { Box } from "./box.ts";
+import { Box, type BoxParts } from "./box.ts";
 import { Channel, newKey } from "./channel.ts";
 import { type Connection, connect, connectionFrom } from "./client.ts";
 import {
@@ -33,6 +33,7 @@ import {
 } from "./container.ts";
 import { Daemon } from "./daemon.ts";
 import { ensureBaseImage, imageParts } from "./image.ts";
+import { KILL_MS } from "./interrupt.ts";
 import { Semaphore } from "./semaphore.ts";
 import { fillTree } from "./tree.ts";
 
@@ -47,6 +48,8 @@ export interface DockerRuntimeOptions {
   readonly boots?: number;
   /** Processors of a sandbox. */
   readonly cpus?: number;
+  /** Milliseconds from a signal to the end of a command, before the next means; default 30,000. */
+  readonly killMs?: number;
   /** Progress of making the base image. */
   readonly say?: (line: string) => void;
 }
@@ -63,6 +66,9 @@ interface ContainerRecord {
   readonly id: string;
   readonly key: string;
 }
+
+/** Folders put aside whose removal this process is at. */
+const removals = new Set<string>();
 
 class DockerRuntime implements SandboxRuntime {
   readonly name = "docker";
@@ -160,11 +166,17 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   private box(
-    parts: Omit<ConstructorParameters<typeof Box>[0], "daemon" | "watchLayer" | "remove">,
+    parts: Omit<BoxParts, "daemon" | "watchLayer" | "killMs" | "remove">,
     image: Pick<ImageParts, "ownTree" | "quota">,
   ): Box {
-    const remove = () => this.remove(parts.folder);
-    return new Box({ ...parts, daemon: this.daemon, watchLayer: image.ownTree && !image.quota, remove });
+    const { daemon } = this;
+    const { killMs = KILL_MS } = this.options;
+    let aside: string | undefined;
+    const remove = async () => {
+      aside ??= this.putAside(parts.folder);
+      if (aside !== undefined) await this.removeAside(aside, parts.container);
+    };
+    return new Box({ ...parts, daemon, killMs, watchLayer: image.ownTree && !image.quota, remove });
   }
 
   /** Looked at once per image; a failed look is repeated. */
@@ -208,7 +220,7 @@ class DockerRuntime implements SandboxRuntime {
         await this.remove(taken);
         return undefined;
       }
-      const channel = await this.daemon.reattach(record.id, record.key);
+      const channel = await this.daemon.reattach(record.id, record.key, newKey());
       const { id } = record;
       writeRecord(taken, { id, key: channel.currentKey });
       const folder = `${root}/${name}`;
@@ -292,21 +304,36 @@ class DockerRuntime implements SandboxRuntime {
     return this.roots.of(spec.root, mountsIn(workdirOf(spec), spec.mounts));
   }
 
-  /** The folder out of sight first, so that a half-removed sandbox is never found; the container; then the folder's files. */
   private async remove(folder: string): Promise<void> {
-    const old = `${this.options.root}/${ownerName("old")}`;
     const name = folder.slice(folder.lastIndexOf("/") + 1);
+    const aside = this.putAside(folder);
+    // Without a record its maker died between making the container and noting it down: then it has the folder's name.
+    if (aside !== undefined)
+      await this.removeAside(aside, isSandboxName(name) ? this.containerName(name) : undefined);
+  }
+
+  /** The folder out of sight first, so that a half-removed sandbox is never found. Undefined where there is none. */
+  private putAside(folder: string): string | undefined {
+    const aside = `${this.options.root}/${ownerName("old")}`;
     try {
-      renameSync(folder, old);
+      renameSync(folder, aside);
+      return aside;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw error;
     }
-    const record = readRecord(old);
-    // Without a record its maker died between making the container and noting it down: then it has the folder's name.
-    if (record !== undefined) await this.daemon.remove(record.id);
-    else if (isSandboxName(name)) await this.daemon.remove(this.containerName(name));
-    rmSync(old, { recursive: true, force: true });
+  }
+
+  /** The container, then the folder's files: a reap that finds the folder tries again. */
+  private async removeAside(aside: string, container?: string): Promise<void> {
+    removals.add(aside);
+    try {
+      const id = readRecord(aside)?.id ?? container;
+      if (id !== undefined) await this.daemon.remove(id);
+      rmSync(aside, { recursive: true, force: true });
+    } finally {
+      removals.delete(aside);
+    }
   }
 }
 
