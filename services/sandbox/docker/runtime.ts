@@ -32,8 +32,9 @@ import {
   workdirOf,
 } from "./container.ts";
 import { Daemon } from "./daemon.ts";
-import { ensureBaseImage, imageParts } from "./image.ts";
+import { ensureBaseImage } from "./image.ts";
 import { KILL_MS } from "./interrupt.ts";
+import { imageParts } from "./probe.ts";
 import { Semaphore } from "./semaphore.ts";
 import { fillTree } from "./tree.ts";
 

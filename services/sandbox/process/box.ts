@@ -60,6 +60,8 @@ export class Box implements Sandbox {
   private current: Manifest | undefined;
   private running: { readonly abort: AbortController; readonly done: Promise<ExecResult> } | undefined;
   private destroyed: Promise<void> | undefined;
+  /** At the last look while a command ran. */
+  private isFull = false;
 
   constructor(parts: BoxParts) {
     this.parts = parts;
@@ -250,7 +252,8 @@ export class Box implements Sandbox {
   private diskWatch(): () => boolean {
     const limit = this.parts.spec.limits.diskMb * MEGABYTE;
     let next = performance.now() + DISK_LOOK_MS;
-    let before: DiskUse | undefined;
+    // Without it the first look at a command that empties a full disk could not tell it from one that fills it.
+    let before = this.isFull ? this.diskNow() : undefined;
     return () => {
       const start = performance.now();
       if (start < next) return false;
@@ -259,6 +262,7 @@ export class Box implements Sandbox {
       const full = use.bytes > limit || use.entries > MAX_ENTRIES;
       const grew = before === undefined || use.bytes > before.bytes || use.entries > before.entries;
       before = use;
+      this.isFull = full;
       return full && grew;
     };
   }
