@@ -129,7 +129,7 @@ async function bareRollout(
     limits: limitsOf(environment).limits,
   };
   const archives = { agent: await archiveOf(agent), grader: await archiveOf(grader) };
-  const commands = agentCommands(task, environment, "unsolved");
+  const commands = agentCommands(task, environment, "unsolved").map((command) => `sh -c ${quoted(command)}`);
   const tests = environment.commands.map(({ argv }) => argv.map(quoted).join(" "));
   return async () => {
     const codes = await bareBox(boxes, agent, archives.agent, commands);
