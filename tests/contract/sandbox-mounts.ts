@@ -100,6 +100,18 @@ export function mountsContract({ name, within, bash, folder }: Bench): void {
       return expect(run).rejects.toMatchObject({ name: "SandboxError", kind: "path" });
     });
 
+    it("lets a command be called off at once", () =>
+      within(
+        async (sandbox) => {
+          const controller = new AbortController();
+          const running = bash(sandbox, "sleep 60", { signal: controller.signal });
+          controller.abort(new Error("called off"));
+          await expect(running).rejects.toThrow("called off");
+          expect((await bash(sandbox, "true")).exitCode).toBe(0);
+        },
+        { root, mounts },
+      ));
+
     it("may have its folder moved and moved back", () =>
       within(
         async (sandbox) => {

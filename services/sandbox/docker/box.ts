@@ -143,7 +143,8 @@ export class Box implements Sandbox {
   }
 
   private async run(argv: readonly string[], limits: ExecLimits, talk?: Talk): Promise<ExecResult> {
-    await this.checkMountPoints(limits.signal);
+    // Not awaited for nothing: an abort in between would be missed.
+    if (this.movable.length > 0) await this.checkMountPoints(limits.signal);
     const started = performance.now();
     const stdout = new Collector(talk === undefined ? limits.outputBytes : 0);
     const stderr = new Collector(limits.outputBytes);
@@ -207,7 +208,6 @@ export class Box implements Sandbox {
 
   /** A folder that is renamed takes the mounts in it along, and frees their paths: no command runs where something else lies. */
   private async checkMountPoints(signal?: AbortSignal): Promise<void> {
-    if (this.movable.length === 0) return;
     const { stdout } = await this.shell(LIST_MOUNTS, []);
     signal?.throwIfAborted();
     const [moved] = movedMounts(stdout.toString("latin1"), this.workdir, this.movable);
