@@ -2,6 +2,7 @@
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { FileChange } from "../../core/task.ts";
+import { contentOf } from "../sandbox/index.ts";
 
 export type ExportErrorKind = "input" | "unsupported";
 
@@ -99,7 +100,7 @@ export async function writeFiles(folder: string, files: readonly FileChange[]): 
     await mkdir(dirname(path), { recursive: true });
     if (file.kind === "symlink") await symlink(file.target, path);
     else {
-      await writeFile(path, Buffer.from(file.content, file.encoding));
+      await writeFile(path, contentOf(file));
       await chmod(path, file.executable === true ? 0o755 : 0o644);
     }
   }

@@ -1,6 +1,7 @@
 /** The files of an environment's tree, read from its copy on the host without following a link. */
 import { lstatSync, readFileSync, readlinkSync } from "node:fs";
 import type { FileChange } from "../../core/task.ts";
+import { contentOf } from "../sandbox/index.ts";
 import type { TreeFile } from "./diff/index.ts";
 
 /** Undefined where there is no file or link of that name, or a link stands above it. */
@@ -23,7 +24,7 @@ export function fileOf(change: FileChange): TreeFile | null {
   if (change.kind === "symlink") return { kind: "symlink", target: change.target };
   return {
     kind: "file",
-    bytes: Buffer.from(change.content, change.encoding),
+    bytes: contentOf(change),
     executable: change.executable === true,
   };
 }

@@ -1,5 +1,6 @@
 /** What is worth knowing about a change whatever its verdict: the reward stays as it is. Pure. */
 import type { FileChange, Outcome, Task } from "../../core/task.ts";
+import { contentOf } from "../sandbox/index.ts";
 
 export const VERDICT_FLAGS = [
   "patch-equals-upstream",
@@ -38,7 +39,7 @@ export function flagsOf(deed: Deed): readonly VerdictFlag[] {
 }
 
 const textOf = (change: FileChange | undefined): string =>
-  change?.kind === "write" ? Buffer.from(change.content, change.encoding).toString("utf8") : "";
+  change?.kind === "write" ? contentOf(change).toString("utf8") : "";
 
 /** Every file of the reference solution, to the byte. */
 function equalsUpstream({ task, change }: Deed): boolean {

@@ -1,7 +1,7 @@
 /** Where a verifier's files go: into the tree with the overlay, or elsewhere into the box once it is there. */
 import type { FileChange } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
-import { type Sandbox, SandboxError } from "../sandbox/index.ts";
+import { contentOf, type Sandbox, SandboxError } from "../sandbox/index.ts";
 
 /** The working tree of sandboxes without an image. */
 export const WORKDIR = "/repo";
@@ -41,7 +41,7 @@ export async function placeFiles(sandbox: Sandbox, files: readonly FileChange[])
       await mustRun(sandbox, ["mkdir", "-p", "--", file.path.slice(0, file.path.lastIndexOf("/")) || "/"]);
       await mustRun(sandbox, ["ln", "-sfn", "--", file.target, file.path]);
     } else {
-      await mustWrite(sandbox, file.path, Buffer.from(file.content, file.encoding));
+      await mustWrite(sandbox, file.path, contentOf(file));
       if (file.executable === true) await mustRun(sandbox, ["chmod", "755", "--", file.path]);
     }
   }

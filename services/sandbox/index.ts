@@ -10,5 +10,5 @@ export type { ImageCache, Pruned } from "./images/cache.ts";
 export { createProcessRuntime } from "./process/runtime.ts";
 export * from "./runtime.ts";
 export { createHostImages, createRuntime, type HostOptions, hostRuntimes } from "./runtimes.ts";
-export { applyChanges, applyToManifest, changesBetween, encode } from "./tree/change.ts";
+export { applyChanges, applyToManifest, changesBetween, contentOf, encode } from "./tree/change.ts";
 export { hashManifest, type Manifest, scanTree } from "./tree/manifest.ts";

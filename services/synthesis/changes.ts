@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { composeChanges } from "../../core/changes.ts";
 import type { FileChange, Task } from "../../core/task.ts";
+import { contentOf } from "../sandbox/index.ts";
 import type { Candidate } from "./types.ts";
 
 export function sha256(text: string): string {
@@ -17,16 +18,14 @@ export function textsOf(changes: readonly FileChange[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const change of changes)
     if (change.kind === "write") {
-      const bytes = Buffer.from(change.content, change.encoding);
-      texts.set(change.path, bytes.toString("utf8"));
+      texts.set(change.path, contentOf(change).toString("utf8"));
     }
   return texts;
 }
 
 function canonical(changes: readonly FileChange[]): unknown {
   return composeChanges(changes, []).map((change) => {
-    if (change.kind === "write")
-      return ["write", change.path, Buffer.from(change.content, change.encoding).toString("base64")];
+    if (change.kind === "write") return ["write", change.path, contentOf(change).toString("base64")];
     return change.kind === "symlink" ? ["symlink", change.path, change.target] : ["delete", change.path];
   });
 }

@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import type Docker from "dockerode";
 import type { FileChange } from "../../../core/task.ts";
-import { type TarEntry, tar } from "../../sandbox/index.ts";
+import { contentOf, type TarEntry, tar } from "../../sandbox/index.ts";
 import { withoutIgnored } from "./dockerignore.ts";
 
 export interface BuildContext {
@@ -68,7 +68,7 @@ function* entriesOf({ files, dockerfile }: BuildContext): Generator<TarEntry> {
       yield {
         type: "file",
         path: file.path,
-        content: Buffer.from(file.content, file.encoding),
+        content: contentOf(file),
         executable: file.executable === true,
       };
   }

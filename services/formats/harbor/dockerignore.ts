@@ -1,6 +1,7 @@
 /** Which files of a build context the daemon gets: what .dockerignore says. Pure. */
 import picomatch from "picomatch";
 import type { FileChange } from "../../../core/task.ts";
+import { contentOf } from "../../sandbox/index.ts";
 
 interface Rule {
   readonly keeps: boolean;
@@ -11,7 +12,7 @@ interface Rule {
 export function withoutIgnored(files: readonly FileChange[], dockerfile: string): FileChange[] {
   const ignore = files.find(({ path }) => path === ".dockerignore");
   if (ignore?.kind !== "write") return [...files];
-  const rules = rulesOf(Buffer.from(ignore.content, ignore.encoding).toString("utf8"));
+  const rules = rulesOf(contentOf(ignore).toString("utf8"));
   return files.filter(({ path }) => path === dockerfile || path === ".dockerignore" || isKept(path, rules));
 }
 

@@ -3,27 +3,18 @@ import type { Stats } from "node:fs";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import type { FileChange } from "../../../core/task.ts";
+import { encode } from "../../sandbox/index.ts";
 import { ImportError } from "../types.ts";
 
 /** A folder becomes part of the task's record: larger data belongs into an image. */
 export const FOLDER_LIMITS = { bytes: 64 * 1024 * 1024, files: 20_000 } as const;
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-export function writeBytes(path: string, bytes: Uint8Array, executable: boolean): FileChange {
-  const mode = executable ? { executable } : {};
-  try {
-    return { kind: "write", path, content: utf8.decode(bytes), encoding: "utf8", ...mode };
-  } catch {
-    return {
-      kind: "write",
-      path,
-      content: Buffer.from(bytes).toString("base64"),
-      encoding: "base64",
-      ...mode,
-    };
-  }
-}
+const writeBytes = (path: string, bytes: Uint8Array, executable: boolean): FileChange => ({
+  kind: "write",
+  path,
+  ...encode(bytes),
+  ...(executable && { executable }),
+});
 
 /** Sorted by path, relative to `folder`. Throws ImportError that names the file as `field`, `<name>/<path>`. */
 export async function readFolder(task: string, name: string): Promise<FileChange[]> {

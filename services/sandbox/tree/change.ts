@@ -57,6 +57,7 @@ export function encode(bytes: Uint8Array): { content: string; encoding: "utf8" |
   return { content: buffer.toString("base64"), encoding: "base64" };
 }
 
+/** The bytes that a change writes; `encode` undone. */
 export const contentOf = (change: FileChange & { kind: "write" }): Buffer =>
   Buffer.from(change.content, change.encoding);
 
