@@ -94,7 +94,7 @@ while :; do
   sweep
   look
   free=-
-  [ $code -eq 0 ] && [ $((used - used_before)) -lt 10000000 ] || free=$(stat -f -c %a:%d $folders | tr '\\n' ,)
+  [ $code -eq 0 ] && [ $((used - used_before)) -lt 10000000 ] || free=$(stat -f --printf=%a:%d, $folders)
   set -- "$nonce" $code $((used - used_before)) $((killed - killed_before)) $((refused - refused_before)) "\${free:--}"
   printf '\\001%s %s %s %s %s %s\\n' "$@"
   printf '\\001%s %s %s %s %s %s\\n' "$@" >&3
