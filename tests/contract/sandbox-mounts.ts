@@ -103,6 +103,7 @@ export function mountsContract({ name, within, bash, folder }: Bench): void {
     it("lets a command be called off at once", () =>
       within(
         async (sandbox) => {
+          await bash(sandbox, "true");
           const controller = new AbortController();
           const running = bash(sandbox, "sleep 60", { signal: controller.signal });
           controller.abort(new Error("called off"));

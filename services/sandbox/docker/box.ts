@@ -69,6 +69,8 @@ export class Box implements Sandbox {
   private channel: Channel;
   /** Mount points that a command can move away. */
   private readonly movable: readonly string[];
+  /** False until the first command of a new container. */
+  private mayHaveMoved = true;
   private running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
   private destroyed: Promise<void> | undefined;
   private removal: "none" | "begun" | "failed" = "none";
@@ -90,6 +92,11 @@ export class Box implements Sandbox {
       skip: mountsIn(this.workdir, parts.spec.mounts),
       maxBytes: parts.spec.limits.diskMb * MEGABYTE + SCRIPT_OUTPUT_BYTES,
     });
+  }
+
+  /** No command has run yet. */
+  noteNew(): void {
+    this.mayHaveMoved = false;
   }
 
   /** What an image holds beyond the copy of its tree is given as well. */
@@ -144,7 +151,8 @@ export class Box implements Sandbox {
 
   private async run(argv: readonly string[], limits: ExecLimits, talk?: Talk): Promise<ExecResult> {
     // Not awaited for nothing: an abort in between would be missed.
-    if (this.movable.length > 0) await this.checkMountPoints(limits.signal);
+    if (this.movable.length > 0 && this.mayHaveMoved) await this.checkMountPoints(limits.signal);
+    this.mayHaveMoved = true;
     const started = performance.now();
     const stdout = new Collector(talk === undefined ? limits.outputBytes : 0);
     const stderr = new Collector(limits.outputBytes);

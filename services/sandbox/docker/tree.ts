@@ -35,6 +35,7 @@ export async function fillTree(box: Box, spec: SandboxSpec, base: Manifest, give
       /No space left/.test(result.stderr) ? "disk" : "boot",
       `the tree could not be put into the container: ${result.stderr.trim() || `exit code ${result.code}`}`,
     );
+  box.noteNew();
   const { extra } = box.scanner.seed(result.stdout, given);
   if (extra.length > 0) await box.giveExtra(extra);
 }
