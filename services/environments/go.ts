@@ -1,6 +1,6 @@
 /** Files of a Go module entry: its tree, its vendored dependencies, the host's Go and what of it is compiled beforehand. */
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -105,6 +105,54 @@ export function moduleHash(module: string, files: Tree): string {
   return `h1:${hash.digest("base64")}`;
 }
 
+/** What most tests are built on, with all that these depend on. */
+const STANDARD = [
+  "testing/internal/testdeps",
+  "testing/quick",
+  "database/sql/driver",
+  "encoding/json",
+  "net/url",
+  "regexp",
+];
+
+/** Those being compiled by this process, by folder: several environments are prepared at once. */
+const compiling = new Map<string, Promise<string>>();
+
+/**
+ * Compiled packages of the standard library that most environments need, once per data folder and Go. Each environment's cache begins as a copy: what is
+ * compiled does not depend on the module that needs it.
+ */
+async function standardObjects(version: string, options: GatherOptions): Promise<string> {
+  const { dataFolder, signal, log } = options;
+  const flags = "-trimpath -buildvcs=false";
+  const what = [version, flags, process.arch, ...STANDARD].join("\0");
+  const name = `go-std-${createHash("sha256").update(what).digest("hex").slice(0, 12)}`;
+  const place = join(environmentsFolder(dataFolder), name);
+  const known = compiling.get(place);
+  // Another one's abort is not ours.
+  if (known !== undefined) return known.catch(() => standardObjects(version, options));
+  const compiled = installOnce({
+    dataFolder,
+    name,
+    content: "objects",
+    fill: async (folder) => {
+      const objects = join(folder, "objects");
+      await mkdir(objects);
+      const env = { ...BUILD_ENV, GOFLAGS: flags, GOPROXY: "off", GOCACHE: objects };
+      await runTool("go", ["build", ...STANDARD], { cwd: folder, env, signal });
+      await removeNotes(objects);
+    },
+    log: () => log?.("compiling what Go's environments are built on"),
+  }).finally(() => compiling.delete(place));
+  compiling.set(place, compiled);
+  return compiled;
+}
+
+/** Notes of the tool's own, with times in them. */
+async function removeNotes(objects: string): Promise<void> {
+  for (const note of ["trim.txt", "README", "testexpire.txt"]) await rm(join(objects, note), { force: true });
+}
+
 /**
  * The packages of other modules that sources and tests import (`go mod vendor`), pinned by the module's own go.sum; and, compiled, these and those
  * of the standard library. Nothing of the module itself is compiled: its objects would be a second copy of it.
@@ -135,7 +183,9 @@ async function vendorAndCompile(
       .filter((name) => name !== "" && name !== "unsafe")
       .sort();
     const serve = await readFile(SERVE, "utf8");
-    const what = [version, flags, process.arch, hashTree(vendored), serve, ...packages].join("\0");
+    const what = [version, flags, process.arch, hashTree(vendored), serve, ...STANDARD, ...packages].join(
+      "\0",
+    );
     const name = `go-cache-${createHash("sha256").update(what).digest("hex").slice(0, 12)}`;
     await installOnce({
       dataFolder,
@@ -143,12 +193,10 @@ async function vendorAndCompile(
       content: "cache",
       fill: async (folder) => {
         const objects = join(folder, "cache", "objects");
-        await mkdir(objects, { recursive: true });
+        await cp(await standardObjects(version, options), objects, { recursive: true });
         await writeFile(join(folder, "cache", "serve.cjs"), serve);
         await runTool("go", ["build", ...packages], { cwd, env: { ...env, GOCACHE: objects }, signal });
-        // Notes of the tool's own, with times in them.
-        for (const note of ["trim.txt", "README", "testexpire.txt"])
-          await rm(join(objects, note), { force: true });
+        await removeNotes(objects);
       },
       log: () => options.log?.(`compiling ${packages.length} packages that ${entry.name} is built on`),
     });

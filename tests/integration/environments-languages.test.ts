@@ -66,7 +66,13 @@ describe("a sample of each language of the catalogue", () => {
   ])(
     "%s is prepared, passes its own tests untouched, and its box holds no second copy",
     async (name) => {
-      const environment = await prepareEnvironment({ name, dataFolder: data(), runTests, repeats: 1 });
+      const environment = await prepareEnvironment({
+        name,
+        dataFolder: data(),
+        runTests,
+        repeats: 1,
+        signal: AbortSignal.timeout(230_000),
+      });
       const statuses = Object.values(environment.baseline);
       expect(statuses.length).toBeGreaterThanOrEqual(5);
       expect(statuses.filter((status) => status === "passed").length).toBeGreaterThan(0.9 * statuses.length);
