@@ -36,6 +36,11 @@ export function isAbandoned(name: string): boolean {
   return pid !== undefined && !isAlive({ pid: Number(pid), startTicks: startTicks! });
 }
 
+/** True when this process is the one that the folder's name tells of. */
+export const isOwn = (name: string): boolean =>
+  name.startsWith(`new-${self.pid}-${self.startTicks}-`) ||
+  name.startsWith(`old-${self.pid}-${self.startTicks}-`);
+
 /** Folder name of the sandbox of an attempt. */
 export const sandboxName = (identity: Pick<SandboxIdentity, "slot" | "fence">): string =>
   sha256(`${identity.slot}\0${identity.fence}`).slice(0, 24);

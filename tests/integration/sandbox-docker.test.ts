@@ -325,6 +325,56 @@ describe.skipIf(!runs)("the docker runtime", () => {
     await box.destroy();
   });
 
+  it("reaps what could not be removed once, past what still cannot; a failed end is tried again", async () => {
+    const { remove } = Daemon.prototype;
+    const refused = new Set<string>();
+    const idOf = async (slot: string) =>
+      (await docker.listContainers({ filters: { label: [`tadpole.slot=${slot}`] } }))[0]!.Id;
+    Daemon.prototype.remove = async function (id) {
+      if (refused.has(id)) throw new Error("device or resource busy");
+      await remove.call(this, id);
+    };
+    try {
+      const boxes: Sandbox[] = [];
+      for (const slot of ["one", "two", "three"]) {
+        boxes.push(await runtime.create(spec, { ...identity, slot, deadline: Date.now() - 1 }));
+        refused.add(await idOf(slot));
+      }
+      await expect(boxes[0]!.destroy()).rejects.toThrow("busy");
+      await expect(boxes[1]!.destroy()).rejects.toThrow("busy");
+      expect((await runtime.list(Date.now())).map(({ state }) => state)).toEqual(Array(3).fill("expired"));
+      refused.delete(await idOf("two"));
+      refused.delete(await idOf("three"));
+      await expect(runtime.reap({ now: Date.now() })).rejects.toThrow("busy");
+      expect(await containers()).toBe(1);
+      expect((await runtime.list(Date.now())).map(({ identity }) => identity.slot)).toEqual(["one"]);
+      refused.clear();
+      await boxes[0]!.destroy();
+      expect(await containers()).toBe(0);
+      const last = await runtime.create(spec, identity);
+      refused.add(await idOf("s"));
+      await expect(last.destroy()).rejects.toThrow("busy");
+      refused.clear();
+      expect(await runtime.removeSlot(identity)).toBe(1);
+      expect(await containers()).toBe(0);
+    } finally {
+      Daemon.prototype.remove = remove;
+    }
+  });
+
+  it("lists and reaps containers when the whole folder of records is gone", async () => {
+    await runtime.create(spec, identity);
+    const root = join(folder, "boxes");
+    rmSync(root, { recursive: true });
+    const anew = createDockerRuntime({ root, nodePath: process.execPath });
+    expect((await anew.list(Date.now())).map(({ state }) => state)).toEqual(["orphaned"]);
+    expect(await anew.reap({ now: Date.now() })).toBe(1);
+    expect(await containers()).toBe(0);
+    const nowhere = { socketPath: join(folder, "none.sock") };
+    const without = createDockerRuntime({ root, nodePath: process.execPath, connection: nowhere });
+    expect(await without.reap({ now: Date.now() })).toBe(0);
+  });
+
   it("lists and reaps containers whose records are gone", async () => {
     await runtime.create(spec, identity);
     await runtime.create(spec, { ...identity, slot: "other" });
@@ -396,6 +446,30 @@ describe.skipIf(!runs)("the docker runtime", () => {
         kind: "boot",
         message: expect.stringContaining('"a" differs'),
       });
+    });
+
+    it("has a process 1 that root inside cannot make the kernel's first choice", async () => {
+      const container = await docker.createContainer({
+        Image: image,
+        Cmd: ["sh", "-c", "rm /testbed/extra; chown -R 0:0 /testbed"],
+        HostConfig: { NetworkMode: "none" },
+      });
+      await container.start();
+      await container.wait();
+      const { Id } = await container.commit();
+      await container.remove();
+      try {
+        const sandbox = await runtime.create(
+          { ...spec, image: { reference: Id, workdir: "/testbed" } },
+          identity,
+        );
+        const script =
+          "id -u; for f in /proc/1 /proc/1/task/1; do echo 1000 > $f/oom_score_adj; done; cat /proc/1/oom_score_adj";
+        expect(text((await bash(sandbox, script)).stdout)).toBe("0\n0\n");
+        await sandbox.destroy();
+      } finally {
+        await docker.getImage(Id).remove({ force: true });
+      }
     });
 
     it("that is missing, or has no such folder, is one clear error", async () => {

@@ -19,6 +19,9 @@ const TASKS_PER_PROCESS = 4;
 /** What root needs to give folders away and to become somebody without any of these. */
 const HAND_OVER_CAPABILITIES = ["CHOWN", "SETUID", "SETGID", "SETPCAP"];
 
+/** The daemon's own, and process 1's files: what could tell the kernel to kill it first when memory is short. */
+const READ_ONLY_PATHS = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/1"];
+
 export const LABELS = {
   data: "tadpole.data",
   experiment: "tadpole.experiment",
@@ -143,6 +146,7 @@ export function containerOptions(parts: ContainerParts): Docker.ContainerCreateO
       CapDrop: ["ALL"],
       ...(handOver && { CapAdd: HAND_OVER_CAPABILITIES }),
       SecurityOpt: ["no-new-privileges"],
+      ReadonlyPaths: READ_ONLY_PATHS,
       ReadonlyRootfs: !image.ownTree,
       Memory: memory,
       MemorySwap: memory,

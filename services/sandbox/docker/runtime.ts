@@ -1,9 +1,11 @@
 /** The Docker runtime: a container per sandbox, its process 1 the command channel. */
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { mountsIn, REPEATABLE_PATH, refuseUnderMounts } from "../inside.ts";
 import {
   clearOrphaned,
   isAbandoned,
+  isOwn,
   newOwner,
   ownerName,
   readLabel,
@@ -31,7 +33,7 @@ import {
   labelsOf,
   workdirOf,
 } from "./container.ts";
-import { Daemon } from "./daemon.ts";
+import { Daemon, type ListedContainer } from "./daemon.ts";
 import { ensureBaseImage } from "./image.ts";
 import { KILL_MS } from "./interrupt.ts";
 import { imageParts } from "./probe.ts";
@@ -68,6 +70,21 @@ interface ContainerRecord {
   readonly key: string;
 }
 
+/** A removal that took longer than this has failed, whosever it is: a call of the daemon ends after two minutes. */
+const REMOVAL_MS = 5 * 60_000;
+
+/** Also of a folder that is gone. */
+function realPath(path: string): string {
+  const whole = resolve(path);
+  try {
+    return realpathSync(whole);
+  } catch (error) {
+    const parent = dirname(whole);
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || parent === whole) throw error;
+    return join(realPath(parent), basename(whole));
+  }
+}
+
 /** Folders put aside whose removal this process is at. */
 const removals = new Set<string>();
 
@@ -92,7 +109,7 @@ class DockerRuntime implements SandboxRuntime {
 
   /** Tells this data folder's containers from another's on the same daemon. */
   private get dataId(): string {
-    this.id ??= sha256(realpathSync(this.options.root)).slice(0, 12);
+    this.id ??= sha256(realPath(this.options.root)).slice(0, 12);
     return this.id;
   }
 
@@ -248,41 +265,73 @@ class DockerRuntime implements SandboxRuntime {
     readonly now: number;
     readonly graceMs?: number;
   }): Promise<number> {
+    const { root } = this.options;
+    const failures: unknown[] = [];
+    let removed = 0;
+    // What cannot be removed keeps nothing else from it.
+    const attempt = async (work: () => Promise<void>) => {
+      try {
+        await work();
+        removed++;
+      } catch (error) {
+        failures.push(error);
+      }
+    };
     const orphans = (await this.orphans()).filter(
       ({ labels }) => filter.experiment === undefined || labels[LABELS.experiment] === filter.experiment,
     );
-    for (const { id } of orphans) await this.daemon.remove(id);
+    for (const { id } of orphans) await attempt(() => this.daemon.remove(id));
     // By the clock, whatever time the filter speaks of: they may be another data folder's.
-    if (filter.experiment === undefined && listFolder(this.options.root).length > 0)
+    if (filter.experiment === undefined && listFolder(root).length > 0)
       await this.daemon.removeHelpers(Date.now());
-    let removed = orphans.length;
-    for (const name of listFolder(this.options.root)) {
-      if (!isAbandoned(name) && !isPastUse(this.options.root, name, filter)) continue;
-      await this.remove(`${this.options.root}/${name}`);
-      removed++;
+    for (const name of listFolder(root)) {
+      const folder = `${root}/${name}`;
+      if (this.isStuck(name)) await attempt(() => this.removeAside(folder));
+      else if (isAbandoned(name) || isPastUse(root, name, filter)) await attempt(() => this.remove(folder));
     }
+    if (failures.length > 0) throw failures[0];
     return removed;
+  }
+
+  /** Put aside, and nobody is at its removal: that failed, or its process died. Another process's is left to it for a while. */
+  private isStuck(name: string): boolean {
+    const folder = `${this.options.root}/${name}`;
+    if (!name.startsWith("old-") || removals.has(folder)) return false;
+    if (isAbandoned(name) || isOwn(name)) return true;
+    const moved = statSync(folder, { throwIfNoEntry: false })?.ctimeMs;
+    return moved !== undefined && Date.now() - moved > REMOVAL_MS;
   }
 
   /** Containers of this data folder that no folder speaks of: what a host that lost its files left behind. */
   private async orphans() {
     const { root } = this.options;
-    if (listFolder(root).length === 0) return [];
-    const containers = await this.daemon.list(this.dataId);
+    const containers = await this.listed();
     const names = listFolder(root);
     const known = new Set(names.flatMap((name) => readRecord(`${root}/${name}`)?.id ?? []));
     const named = new Set(names.map((name) => this.containerName(name)));
     return containers.filter(({ id, name }) => !known.has(id) && !named.has(name));
   }
 
+  /** A host whose folder is empty or gone may have lost it; one that never had any need not have a daemon either. */
+  private async listed(): Promise<readonly ListedContainer[]> {
+    try {
+      return await this.daemon.list(this.dataId);
+    } catch (error) {
+      if (listFolder(this.options.root).length === 0) return [];
+      throw error;
+    }
+  }
+
   async list(now: number): Promise<readonly SandboxInfo[]> {
     const { root } = this.options;
     const held = listFolder(root).flatMap((name): SandboxInfo[] => {
       const folder = `${root}/${name}`;
-      const identity = isSandboxName(name) ? readLabel(folder)?.identity : undefined;
+      const isStuck = this.isStuck(name);
+      const identity = isStuck || isSandboxName(name) ? readLabel(folder)?.identity : undefined;
       const made = statSync(folder, { throwIfNoEntry: false });
       if (identity === undefined || made === undefined) return [];
-      const state = stateOf(readLife(folder, identity), now);
+      const found = stateOf(readLife(folder, identity), now);
+      const state = isStuck && found === "live" ? "orphaned" : found;
       return [{ name, runtime: this.name, identity, created: Math.round(made.birthtimeMs), state }];
     });
     const orphans = (await this.orphans()).flatMap(({ name, labels, created }): SandboxInfo[] => {
@@ -298,7 +347,12 @@ class DockerRuntime implements SandboxRuntime {
     const { root } = this.options;
     const names = namesOfSlot(root, slot, keep);
     for (const name of names) await this.remove(`${root}/${name}`);
-    return names.length;
+    const stuck = listFolder(root).filter((name) => {
+      const identity = this.isStuck(name) ? readLabel(`${root}/${name}`)?.identity : undefined;
+      return identity?.slot === slot.slot && identity.experiment === slot.experiment;
+    });
+    for (const name of stuck) await this.removeAside(`${root}/${name}`);
+    return names.length + stuck.length;
   }
 
   private manifestOf(spec: SandboxSpec): Promise<Manifest> {
