@@ -56,7 +56,6 @@ const BELOW: Readonly<Record<string, string>> = {
   "apps/api/idempotency.ts": "answers are kept for requests of HTTP alone",
   "apps/cli/experiment-view.ts": "picks an evaluation out of what was read",
   "apps/cli/commands/env.ts": "host command",
-  "apps/cli/env-verify.ts": "part of env verify, a host command",
   "apps/cli/commands/report.ts": "host command",
   "apps/cli/env-verify.ts": "part of env verify, a host command",
   "apps/cli/commands/sandboxes.ts": "host command",
