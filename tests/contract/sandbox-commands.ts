@@ -91,6 +91,14 @@ export function commandsContract(bench: Bench): void {
         expect(text((await bash(sandbox, "cat; echo end")).stdout)).toBe("end\n");
       }));
 
+    it("pass any bytes in and out", () =>
+      within(async (sandbox) => {
+        const stdin = Buffer.from(Uint8Array.from({ length: 70_000 }, (_, at) => (at * 7 + (at >> 8)) % 256));
+        const result = await bash(sandbox, "cat > any; cat any; cat any >&2", { stdin });
+        expect(Buffer.from(result.stdout).equals(stdin)).toBe(true);
+        expect(Buffer.from(result.stderr).equals(stdin)).toBe(true);
+      }));
+
     it("keep files of the tree and of /tmp from one to the next", () =>
       within(async (sandbox) => {
         await bash(sandbox, "echo 1 > new; echo 2 > /tmp/new");

@@ -1,6 +1,5 @@
 /** The Docker runtime on a real daemon, seen through a connection that the tests can cut: what the contract does not say. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, connect as dial, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -17,6 +16,7 @@ import {
   type SandboxSpec,
   scanTree,
 } from "../../services/sandbox/index.ts";
+import { DaemonLine } from "../support/daemon-line.ts";
 
 const connection = connectionFrom();
 const { docker } = connect(connection);
@@ -26,59 +26,11 @@ const reason = await docker.ping().then(
 );
 const runs = reason === null || process.env.CI === "true";
 
-/** A socket in front of the daemon's. */
-class Line {
-  readonly path: string;
-  /** Ends the connection once the daemon has answered a request for this path; its answer never arrives. */
-  swallow: string | undefined;
-  /** Nothing is passed on, and no connection ends. */
-  hang = false;
-  private readonly sockets = new Set<Socket>();
-  private server: Server | undefined;
-
-  constructor(path: string) {
-    this.path = path;
-  }
-
-  async open(): Promise<void> {
-    this.server = createServer((near) => {
-      const far =
-        "socketPath" in connection ? dial(connection.socketPath) : dial(connection.port, connection.host);
-      for (const socket of [near, far]) {
-        this.sockets.add(socket);
-        socket.on("error", () => {}).on("close", () => this.sockets.delete(socket));
-      }
-      let asked = "";
-      near.on("data", (chunk) => {
-        if (asked.length < 1000) asked += chunk.toString("latin1");
-        if (!this.hang) far.write(chunk);
-      });
-      far.on("data", (chunk) => {
-        if (this.swallow === undefined || !asked.includes(this.swallow)) return void near.write(chunk);
-        this.swallow = undefined;
-        near.destroy();
-      });
-      near.on("close", () => far.destroy());
-      far.on("close", () => near.destroy());
-    });
-    await new Promise<void>((resolve) => this.server!.listen(this.path, resolve));
-  }
-
-  cut(): void {
-    for (const socket of this.sockets) socket.destroy();
-  }
-
-  close(): void {
-    this.cut();
-    this.server?.close();
-  }
-}
-
 describe.skipIf(!runs)("the docker runtime", () => {
   const LIMITS = { timeoutSeconds: 30, outputBytes: 100_000 };
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("utf8");
   let folder: string;
-  let line: Line;
+  let line: DaemonLine;
   let runtime: SandboxRuntime;
   let spec: SandboxSpec;
   let base: string;
@@ -109,7 +61,7 @@ describe.skipIf(!runs)("the docker runtime", () => {
     mkdirSync(join(folder, "source", "lib"), { recursive: true });
     writeFileSync(join(folder, "source", "a"), "one\n");
     writeFileSync(join(folder, "source", "lib", "b"), "two\n");
-    line = new Line(join(folder, "d.sock"));
+    line = new DaemonLine(join(folder, "d.sock"), connection);
     await line.open();
     runtime = createDockerRuntime({
       root: join(folder, "boxes"),
@@ -469,6 +421,44 @@ describe.skipIf(!runs)("the docker runtime", () => {
         await sandbox.destroy();
       } finally {
         await docker.getImage(Id).remove({ force: true });
+      }
+    });
+
+    it("bounds the disk: by measuring after each command, and in memory where the image declares a volume", async () => {
+      const container = await docker.createContainer({
+        Image: image,
+        Cmd: ["true"],
+        HostConfig: { NetworkMode: "none" },
+      });
+      const commit = async (changes: string) => (await container.commit({ changes })).Id as string;
+      const ids = [await commit("VOLUME /vol"), await commit("VOLUME /testbed")];
+      await container.remove();
+      try {
+        const [withVolume, underTree] = ids.map((reference) => ({
+          ...spec,
+          image: { reference: reference!, workdir: "/testbed" },
+        }));
+        await expect(runtime.create(underTree!, identity)).rejects.toMatchObject({
+          kind: "boot",
+          message: expect.stringContaining("VOLUME"),
+        });
+        const sandbox = await runtime.create(withVolume!, identity);
+        const [found] = await docker.listContainers({ filters: { label: ["tadpole.experiment=docker"] } });
+        const { Mounts } = await docker.getContainer(found!.Id).inspect();
+        const fill = (path: string) => bash(sandbox, `head -c 40m /dev/zero > ${path}`);
+        expect((await fill("first")).diskFull).toBeUndefined();
+        expect((await fill("second")).diskFull).toBe(true);
+        expect((await bash(sandbox, "rm first second")).diskFull).toBeUndefined();
+        expect(await bash(sandbox, "head -c 80m /dev/zero > /vol/big")).toMatchObject({
+          exitCode: 1,
+          diskFull: true,
+        });
+        await sandbox.destroy();
+        for (const { Type, Name } of Mounts)
+          if (Type === "volume")
+            await expect(docker.getVolume(Name!).inspect()).rejects.toMatchObject({ statusCode: 404 });
+      } finally {
+        for (const id of ids) await docker.getImage(id).remove({ force: true });
       }
     });
 

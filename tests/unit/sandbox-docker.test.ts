@@ -171,6 +171,7 @@ describe("a container", () => {
       user: "0:0",
       env: { PATH: "/opt/bin", LANG: "de" },
       quota: true,
+      volumes: [],
     };
     const own = { ...spec, image: { reference: "sha256:2", workdir: "/testbed" } };
     const options = containerOptions({ ...parts, spec: own, image });

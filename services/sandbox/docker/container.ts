@@ -73,6 +73,8 @@ export interface ImageParts {
   readonly env: Readonly<Record<string, string>>;
   /** Whether the daemon can limit the writable layer. */
   readonly quota: boolean;
+  /** Paths it declares volumes. */
+  readonly volumes: readonly string[];
 }
 
 export const baseImage = (id: string): ImageParts => ({
@@ -81,18 +83,20 @@ export const baseImage = (id: string): ImageParts => ({
   user: AGENT,
   env: {},
   quota: false,
+  volumes: [],
 });
 
 export const workdirOf = (spec: SandboxSpec): string => spec.image?.workdir ?? WORKDIR;
 
 /** Folders in memory, with their sizes; the tree is not among them where it lies in an image. */
 function folders(spec: SandboxSpec, image: ImageParts): { readonly path: string; readonly mb: number }[] {
-  if (image.ownTree) return [];
   const { diskMb, memoryMb } = spec.limits;
+  const beside = Math.min(diskMb, Math.ceil(memoryMb / 2));
+  if (image.ownTree) return image.volumes.map((path) => ({ path, mb: beside }));
   // Both full leave half the memory to processes, process 1 among them.
   return [
     { path: WORKDIR, mb: diskMb },
-    { path: "/tmp", mb: Math.min(diskMb, Math.ceil(memoryMb / 2)) },
+    { path: "/tmp", mb: beside },
   ];
 }
 

@@ -14,6 +14,14 @@ export async function imageParts(client: Client, image: SandboxImage): Promise<I
   const { docker, where } = client;
   try {
     const found = await docker.getImage(image.reference).inspect();
+    // Unlike the layer, a volume has no bound, and it is no part of what is measured: something in memory takes its place.
+    const volumes = Object.keys(found.Config?.Volumes ?? {});
+    const over = volumes.find((path) => `${image.workdir}/`.startsWith(`${path.replace(/\/+$/, "")}/`));
+    if (over !== undefined)
+      throw new SandboxError(
+        "boot",
+        `the image declares ${over}, where its working tree lies, a VOLUME; build it without`,
+      );
     const { user, quota } = await probe(client, found.Id, image.workdir);
     const env = Object.fromEntries(
       (found.Config?.Env ?? []).map((line) => [
@@ -21,7 +29,7 @@ export async function imageParts(client: Client, image: SandboxImage): Promise<I
         line.slice(line.indexOf("=") + 1),
       ]),
     );
-    return { id: found.Id, ownTree: true, user, env, quota };
+    return { id: found.Id, ownTree: true, user, env, quota, volumes };
   } catch (error) {
     throw daemonError(error, where, `looking at the image ${image.reference}`, "boot");
   }
