@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Task } from "../core/task.ts";
 import type { PreparedEnvironment } from "../services/environments/index.ts";
 import { harborFolder } from "../services/formats/index.ts";
-import { createGrading, type GradingService, limitsOf } from "../services/grading/index.ts";
+import { createGrading, type GradingService } from "../services/grading/index.ts";
 import { mountsOf } from "../services/grading/protect.ts";
 import { baseImageTag } from "../services/sandbox/docker/image.ts";
 import { connectDocker, ensureBaseImage, type SandboxRuntime } from "../services/sandbox/index.ts";
@@ -122,12 +122,7 @@ async function bareRollout(
 ): Promise<() => Promise<void>> {
   const spec = environmentSpec(environment);
   const agent = { ...spec, overlay: task.base };
-  const grader = {
-    ...spec,
-    overlay: [],
-    mounts: mountsOf(environment),
-    limits: limitsOf(environment).limits,
-  };
+  const grader = { ...agent, mounts: mountsOf(environment) };
   const archives = { agent: await archiveOf(agent), grader: await archiveOf(grader) };
   const commands = agentCommands(task, environment, "unsolved").map((command) => `sh -c ${quoted(command)}`);
   const tests = environment.commands.map(({ argv }) => argv.map(quoted).join(" "));
