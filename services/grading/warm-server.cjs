@@ -167,8 +167,9 @@ function readEntry(file) {
 }
 
 function writeEntry(file, entry) {
-  mkdirSync(path.dirname(file), { recursive: true });
+  // First: it takes folders that it empties along.
   removeEntry(file);
+  mkdirSync(path.dirname(file), { recursive: true });
   if (entry.kind === "symlink") return symlinkSync(entry.target, file);
   writeFileSync(file, entry.content, entry.encoding);
   chmodSync(file, entry.executable ? 0o755 : 0o644);
