@@ -46,8 +46,12 @@ export async function rolloutCost(
     solved: () => rollout(runtime, grading, environment, task, "solved"),
   };
   const four = (side: () => Promise<unknown>) => async () => {
-    const all = await Promise.all(Array.from({ length: CONCURRENCY }, () => timed(side)));
-    return all.map(({ seconds }) => seconds);
+    const all = await Promise.allSettled(Array.from({ length: CONCURRENCY }, () => timed(side)));
+    // Only now, so that no box of the others is left behind.
+    return all.map((one) => {
+      if (one.status === "rejected") throw one.reason;
+      return one.value.seconds;
+    });
   };
   const turns = { bare: four(sides.bare), unsolved: four(sides.unsolved), solved: four(sides.solved) };
   const missing = harborMissing();
