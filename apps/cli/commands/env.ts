@@ -102,7 +102,7 @@ function registerAdd(env: Command): void {
       for (const line of await describe(prepared)) writeLine(line);
     });
   examples(add, [
-    "env add npm:deep-extend@0.6.0",
+    "env add npm:array-filter@1.0.0",
     "env add pypi:inflection==0.5.1 --tests 'test_*.py'",
     "env add git:../my-library@v1.2.0 --framework mocha",
     "env add docker:my-image --test 'make test' --format tap --sources 'src/**' --tests 'tests/**'",
