@@ -32,6 +32,7 @@ const NEVER_COMPARED = [
   "model_seconds",
   "tool_seconds",
   "reused_from",
+  "verdict_log",
 ];
 
 let record: TestRecord;

@@ -53,6 +53,7 @@ function narrowed(whole: PreparedEnvironment): PreparedEnvironment {
     ...whole,
     key: `${whole.key}-narrowed`,
     entry: { ...whole.entry, tests },
+    commands: whole.commands.filter(({ scope }) => tests.includes(scope)),
     baseline: Object.fromEntries(kept),
     cpuSeconds: whole.cpuSeconds / 4,
   };
