@@ -7,7 +7,7 @@ export interface Hold {
   readonly owner: Owner;
 }
 
-export const takenAway = (cause?: unknown): SandboxError =>
+const takenAway = (cause?: unknown): SandboxError =>
   new SandboxError("lost", "the sandbox was removed or adopted by another process", { cause });
 
 /** False once the folder was removed or another holder adopted it. */
@@ -17,9 +17,9 @@ export function isHeld({ folder, owner }: Hold): boolean {
 }
 
 /** Throws SandboxError `destroyed`, `lost`. */
-export function checkHeld(hold: Hold, destroyed: Promise<void> | undefined): void {
+export function checkHeld(hold: Hold, destroyed: Promise<void> | undefined, cause?: unknown): void {
   if (destroyed !== undefined) throw new SandboxError("destroyed", "the sandbox was destroyed");
-  if (!isHeld(hold)) throw takenAway();
+  if (!isHeld(hold)) throw takenAway(cause);
 }
 
 /** Throws SandboxError `destroyed`, `busy`, `lost`. */

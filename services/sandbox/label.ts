@@ -59,6 +59,16 @@ export const clearOrphaned = (folder: string): void => rmSync(`${folder}/orphane
 const readLease = (folder: string): number | undefined => readJson(`${folder}/lease.json`);
 export const writeLease = (folder: string, now: number): void => writeJson(`${folder}/lease.json`, now);
 
+/** The folder of a sandbox that was taken over becomes this process's, as if it had just been made. */
+export function takeOver(folder: string, label: Label): Owner {
+  const owner = newOwner();
+  writeLabel(folder, label);
+  writeOwner(folder, owner);
+  rmSync(`${folder}/lease.json`, { force: true });
+  clearOrphaned(folder);
+  return owner;
+}
+
 /** What the folder records of the life of the sandbox with that identity. A missing owner is a dead one. */
 export function readLife(folder: string, identity: SandboxIdentity): Life {
   const owner = readOwner(folder);

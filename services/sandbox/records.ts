@@ -1,5 +1,5 @@
 /** The folder of a runtime's records: one folder per sandbox, named by slot and fence, whatever the sandbox itself is. */
-import { readdirSync } from "node:fs";
+import { readdirSync, renameSync } from "node:fs";
 import { clearOrphaned, readLabel, readLife, readOwner, writeOrphaned } from "./label.ts";
 import { judge } from "./life.ts";
 import { SandboxError, type SandboxIdentity } from "./runtime.ts";
@@ -14,6 +14,17 @@ export function listFolder(path: string): string[] {
     return readdirSync(path);
   } catch {
     return [];
+  }
+}
+
+/** False where there is no `from`: somebody else has taken or removed it. */
+export function renameIfThere(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
   }
 }
 

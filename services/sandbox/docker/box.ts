@@ -1,6 +1,6 @@
 /** One sandbox of the Docker runtime: a container, and the channel to its process 1. */
 import type { FileChange } from "../../../core/task.ts";
-import { checkCommand, checkFree, checkHeld, isHeld, renewLease, takenAway } from "../held.ts";
+import { checkCommand, checkFree, checkHeld, isHeld, renewLease } from "../held.ts";
 import { mountsIn } from "../inside.ts";
 import type { Owner } from "../label.ts";
 import { Collector, decode, KILLED } from "../output.ts";
@@ -19,18 +19,14 @@ import { hashManifest, type Manifest } from "../tree/manifest.ts";
 import { type Channel, ChannelLost, type Running } from "./channel.ts";
 import { workdirOf } from "./container.ts";
 import { cpuSecondsOf, type Daemon } from "./daemon.ts";
-import { listInside, readInside, type ShellResult, statInside, writeInside } from "./files.ts";
+import { listInside, readInside, statInside, writeInside } from "./files.ts";
 import type { Ending } from "./frames.ts";
-import { interrupt } from "./interrupt.ts";
+import { Line, SCRIPT_OUTPUT_BYTES } from "./line.ts";
 import { LIST_MOUNTS, movableMounts, movedMounts } from "./mounts.ts";
 import { outcome } from "./result.ts";
 import { BoxScanner } from "./scan.ts";
 
 const MEGABYTE = 1024 * 1024;
-
-/** Of a script of ours; a tree of 200,000 files takes some seconds to hash. */
-const SCRIPT_SECONDS = 120;
-const SCRIPT_OUTPUT_BYTES = 64 * MEGABYTE;
 
 /** How often the writable layer of a container without a quota is measured, while a command runs. */
 const LAYER_LOOK_MS = 2000;
@@ -64,9 +60,9 @@ export class Box implements Sandbox {
   readonly workdir: string;
   readonly identity: SandboxIdentity;
   readonly scanner: BoxScanner;
+  readonly line: Line;
   private readonly parts: BoxParts;
   private given: Manifest;
-  private channel: Channel;
   /** Mount points that a command can move away. */
   private readonly movable: readonly string[];
   /** False until the first command of a new container. */
@@ -74,21 +70,20 @@ export class Box implements Sandbox {
   private running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
   private destroyed: Promise<void> | undefined;
   private removal: "none" | "begun" | "failed" = "none";
-  /** Since the last command that told its end. */
-  private lostBefore = false;
-  /** What every call says once the channel was lost twice in a row. */
-  private broken: SandboxError | undefined;
-
   constructor(parts: BoxParts) {
     this.parts = parts;
     this.identity = parts.identity;
     this.workdir = workdirOf(parts.spec);
-    this.channel = parts.channel;
+    const { daemon, container, channel, killMs } = parts;
+    this.line = new Line({
+      ...{ daemon, container, channel, killMs },
+      checkHeld: (cause) => checkHeld(this.parts, this.destroyed, cause),
+    });
     const inMemory = parts.spec.image === undefined ? ["/tmp"] : [];
     this.movable = movableMounts(parts.spec.mounts, [this.workdir, ...inMemory]);
     this.given = parts.given;
     this.scanner = new BoxScanner({
-      shell: (script, args, options) => this.shell(script, args, options),
+      shell: this.line.shell,
       skip: mountsIn(this.workdir, parts.spec.mounts),
       maxBytes: parts.spec.limits.diskMb * MEGABYTE + SCRIPT_OUTPUT_BYTES,
     });
@@ -159,10 +154,9 @@ export class Box implements Sandbox {
     let lost: ChannelLost | undefined;
     let reason: Reason | undefined;
     let ending: Ending | undefined;
-    // Lost while nothing ran: nothing of this command was sent.
-    if (this.channel.loss !== undefined) await this.reopen(this.channel.loss);
+    await this.line.ready();
     limits.signal?.throwIfAborted();
-    const running = this.channel.begin({
+    const running = this.line.begin({
       kind: talk !== undefined ? "talk" : limits.stdin !== undefined ? "feed" : "run",
       words: argv,
       cpuSeconds: limits.cpuSeconds ?? null,
@@ -175,15 +169,14 @@ export class Box implements Sandbox {
     const stop = (why: Reason) => {
       if (reason !== undefined) return;
       reason = why;
-      stops.push(this.interrupt(running));
+      stops.push(this.line.interrupt(running));
     };
     const onAbort = () => stop("abort");
     limits.signal?.addEventListener("abort", onAbort, { once: true });
     const timeout = setTimeout(() => stop("timeout"), limits.timeoutSeconds * 1000);
     const watch = this.parts.watchLayer ? this.watchLayer(() => stop("disk")) : undefined;
     try {
-      ending = await running.ended;
-      this.lostBefore = false;
+      ending = await this.line.endOf(running);
     } catch (error) {
       if (!(error instanceof ChannelLost)) throw error;
       lost = error;
@@ -196,7 +189,7 @@ export class Box implements Sandbox {
     }
     const wallSeconds = (performance.now() - started) / 1000;
     if (reason === "abort") throw limits.signal!.reason;
-    if (lost !== undefined) await this.afterLoss(lost, await stops[0]);
+    if (lost !== undefined) await this.line.afterLoss(lost, await stops[0]);
     checkHeld(this.parts, this.destroyed);
     const killed = reason !== undefined || ending === undefined;
     if (reason === undefined && this.parts.watchLayer && (await this.isLayerFull())) reason = "disk";
@@ -216,33 +209,11 @@ export class Box implements Sandbox {
 
   /** A folder that is renamed takes the mounts in it along, and frees their paths: no command runs where something else lies. */
   private async checkMountPoints(signal?: AbortSignal): Promise<void> {
-    const { stdout } = await this.shell(LIST_MOUNTS, []);
+    const { stdout } = await this.line.shell(LIST_MOUNTS, []);
     signal?.throwIfAborted();
     const [moved] = movedMounts(stdout.toString("latin1"), this.workdir, this.movable);
     if (moved !== undefined)
       throw new SandboxError("path", `${moved} is a mount point, and something else lies there`);
-  }
-
-  /**
-   * Nothing inside can reach process 1's streams, so a lost channel says nothing of the command: it may have ended well. Returns only where its
-   * container was killed for memory, which is the command's own end. Throws SandboxError.
-   */
-  private async afterLoss(lost: ChannelLost, unanswered: SandboxError | undefined): Promise<void> {
-    if (unanswered !== undefined) throw unanswered;
-    try {
-      await this.reopen(lost);
-    } catch (error) {
-      if (error instanceof SandboxError && error.outOfMemory) return;
-      throw error;
-    }
-    throw new SandboxError("lost", `what became of the command is unknown: ${lost.message}`, { cause: lost });
-  }
-
-  /** Kills the command. Where even that does not end it, the container is killed. */
-  private interrupt(running: Running): Promise<SandboxError | undefined> {
-    const { channel } = this;
-    const { daemon, container, killMs } = this.parts;
-    return interrupt({ daemon, container, channel, running, killMs });
   }
 
   private watchLayer(onFull: () => void): NodeJS.Timeout {
@@ -257,102 +228,24 @@ export class Box implements Sandbox {
     );
   }
 
-  /** A script of ours; after a lost channel it is tried once more on the new one. */
-  private async shell(
-    script: string,
-    args: readonly string[],
-    options: { readonly input?: readonly Uint8Array[]; readonly outputBytes?: number } = {},
-  ): Promise<ShellResult> {
-    for (;;) {
-      try {
-        return await this.runScript(script, args, options);
-      } catch (error) {
-        if (!(error instanceof ChannelLost)) throw error;
-        // Throws the second time.
-        await this.reopen(error);
-      }
-    }
-  }
-
-  /** Throws ChannelLost. */
-  async runScript(
-    script: string,
-    args: readonly string[],
-    options: { readonly input?: readonly Uint8Array[]; readonly outputBytes?: number },
-  ): Promise<ShellResult> {
-    const stdout = new Collector(options.outputBytes ?? SCRIPT_OUTPUT_BYTES);
-    const stderr = new Collector(10_000);
-    const { input } = options;
-    const running = this.channel.begin({
-      kind: input === undefined ? "run" : "feed",
-      words: ["sh", "-c", script, "sh", ...args],
-      ...(input !== undefined && { input, inputBytes: input.reduce((sum, { length }) => sum + length, 0) }),
-      onStdout: (chunk) => stdout.push(chunk),
-      onStderr: (chunk) => stderr.push(chunk),
-    });
-    let stopped: Promise<SandboxError | undefined> | undefined;
-    const timeout = setTimeout(() => {
-      stopped = this.interrupt(running);
-    }, SCRIPT_SECONDS * 1000);
-    try {
-      const { code } = await running.ended;
-      this.lostBefore = false;
-      const result = { code, stdout: stdout.bytes(), stderr: stderr.bytes().toString("utf8") };
-      if (stopped !== undefined)
-        throw new SandboxError("lost", `a look at the sandbox's files took longer than ${SCRIPT_SECONDS} s`);
-      return { ...result, truncated: stdout.truncated };
-    } catch (error) {
-      throw (await stopped) ?? error;
-    } finally {
-      clearTimeout(timeout);
-      await stopped;
-    }
-  }
-
-  /** Opens a lost channel once. Throws SandboxError: what happened to the container, or the daemon. */
-  private async reopen(error: ChannelLost): Promise<void> {
-    if (this.destroyed !== undefined) throw new SandboxError("destroyed", "the sandbox was destroyed");
-    if (!isHeld(this.parts)) throw takenAway(error);
-    const { daemon, container } = this.parts;
-    const end = await daemon.endOf(container);
-    if (end !== undefined) {
-      const { outOfMemory } = end;
-      throw new SandboxError("lost", `${end.why}; ${error.message}`, { cause: error, outOfMemory });
-    }
-    if (this.lostBefore) {
-      this.broken = new SandboxError("lost", `twice in a row ${error.message}`, { cause: error });
-      throw this.broken;
-    }
-    this.lostBefore = true;
-    try {
-      const key = this.channel.currentKey;
-      this.channel = await daemon.reattach(container, key, key);
-    } catch (second) {
-      const why = (await daemon.endOf(container))?.why ?? String(second);
-      throw new SandboxError("lost", `the command channel could not be opened again: ${why}`, {
-        cause: second,
-      });
-    }
-  }
-
   read(path: string): Promise<Uint8Array> {
-    return this.alone(() => readInside(this.script, path));
+    return this.alone(() => readInside(this.line.shell, path));
   }
 
   write(path: string, bytes: Uint8Array): Promise<void> {
     const writable = this.parts.spec.image === undefined ? [this.workdir, "/tmp"] : [""];
     return this.alone(async () => {
       this.scanner.disturb(Date.now());
-      await writeInside(this.script, path, bytes, writable);
+      await writeInside(this.line.shell, path, bytes, writable);
     });
   }
 
   list(path: string): Promise<readonly FileEntry[]> {
-    return this.alone(() => listInside(this.script, path, this.workdir));
+    return this.alone(() => listInside(this.line.shell, path, this.workdir));
   }
 
   stat(path: string): ReturnType<Sandbox["stat"]> {
-    return this.alone(() => statInside(this.script, path));
+    return this.alone(() => statInside(this.line.shell, path));
   }
 
   changes(): Promise<readonly FileChange[]> {
@@ -368,12 +261,6 @@ export class Box implements Sandbox {
     return this.alone(async () => hashManifest(await this.scanner.scan()));
   }
 
-  private readonly script = (
-    script: string,
-    args: readonly string[],
-    options?: { readonly input?: readonly Uint8Array[]; readonly outputBytes?: number },
-  ) => this.shell(script, args, options);
-
   /** File calls share the channel with commands. */
   private async alone<T>(work: () => Promise<T>): Promise<T> {
     this.checkFree();
@@ -386,7 +273,7 @@ export class Box implements Sandbox {
 
   private checkFree(): void {
     checkFree(this.parts, this.running, this.destroyed);
-    if (this.broken !== undefined) throw this.broken;
+    this.line.check();
   }
 
   renew(now: number): void {
@@ -411,7 +298,7 @@ export class Box implements Sandbox {
       throw error;
     } finally {
       // Also where the daemon does not answer: whoever waits for the command learns its end.
-      this.channel.close();
+      this.line.close();
       await running;
     }
   }

@@ -1,9 +1,7 @@
 /** The Docker runtime: a container per sandbox, its process 1 the command channel. */
-import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { mkdirSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { mountsIn, REPEATABLE_PATH, refuseUnderMounts } from "../inside.ts";
 import {
-  clearOrphaned,
   isAbandoned,
   isOwn,
   newOwner,
@@ -11,15 +9,16 @@ import {
   readLabel,
   readLife,
   sandboxName,
+  takeOver,
   writeLabel,
   writeOwner,
 } from "../label.ts";
 import { stateOf } from "../life.ts";
-import { isPastUse, isSandboxName, listFolder, namesOfSlot, notMade } from "../records.ts";
+import { isPastUse, isSandboxName, listFolder, namesOfSlot, notMade, renameIfThere } from "../records.ts";
 import type { Sandbox, SandboxIdentity, SandboxInfo, SandboxRuntime, SandboxSpec } from "../runtime.ts";
 import { makeSkeleton } from "../skeleton.ts";
 import { applyToManifest } from "../tree/change.ts";
-import { type Manifest, sha256 } from "../tree/manifest.ts";
+import type { Manifest } from "../tree/manifest.ts";
 import { RootManifests } from "../tree/roots.ts";
 import { Box, type BoxParts } from "./box.ts";
 import { Channel, newKey } from "./channel.ts";
@@ -37,6 +36,7 @@ import { Daemon, type ListedContainer } from "./daemon.ts";
 import { ensureBaseImage } from "./image.ts";
 import { KILL_MS } from "./interrupt.ts";
 import { imageParts } from "./probe.ts";
+import { dataIdOf, readRecord, writeRecord } from "./record.ts";
 import { Semaphore } from "./semaphore.ts";
 import { fillTree } from "./tree.ts";
 
@@ -64,26 +64,8 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
   return new DockerRuntime(options);
 }
 
-/** Which container a folder's sandbox is, and what its process 1 listens to. */
-interface ContainerRecord {
-  readonly id: string;
-  readonly key: string;
-}
-
 /** A removal that took longer than this has failed, whosever it is: a call of the daemon ends after two minutes. */
 const REMOVAL_MS = 5 * 60_000;
-
-/** Also of a folder that is gone. */
-function realPath(path: string): string {
-  const whole = resolve(path);
-  try {
-    return realpathSync(whole);
-  } catch (error) {
-    const parent = dirname(whole);
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || parent === whole) throw error;
-    return join(realPath(parent), basename(whole));
-  }
-}
 
 /** Folders put aside whose removal this process is at. */
 const removals = new Set<string>();
@@ -109,7 +91,7 @@ class DockerRuntime implements SandboxRuntime {
 
   /** Tells this data folder's containers from another's on the same daemon. */
   private get dataId(): string {
-    this.id ??= sha256(realPath(this.options.root)).slice(0, 12);
+    this.id ??= dataIdOf(this.options.root);
     return this.id;
   }
 
@@ -225,12 +207,7 @@ class DockerRuntime implements SandboxRuntime {
     const given = applyToManifest(await this.manifestOf(spec), spec.overlay);
     const taken = `${root}/${ownerName("new")}`;
     // Renamed first: from here on the former holder finds no sandbox of its own any more.
-    try {
-      renameSync(from, taken);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw error;
-    }
+    if (!renameIfThere(from, taken)) return undefined;
     try {
       const record = readRecord(taken);
       // Its owner died before the container was made, or the container with its daemon.
@@ -246,11 +223,7 @@ class DockerRuntime implements SandboxRuntime {
         await this.remove(folder);
         await this.daemon.rename(id, this.containerName(name));
       }
-      const owner = newOwner();
-      writeLabel(taken, { identity, spec });
-      writeOwner(taken, owner);
-      rmSync(`${taken}/lease.json`, { force: true });
-      clearOrphaned(taken);
+      const owner = takeOver(taken, { identity, spec });
       renameSync(taken, folder);
       const image = await this.imageOf(spec);
       return this.box({ identity, spec, folder, owner, given, container: id, channel }, image);
@@ -370,13 +343,7 @@ class DockerRuntime implements SandboxRuntime {
   /** The folder out of sight first, so that a half-removed sandbox is never found. Undefined where there is none. */
   private putAside(folder: string): string | undefined {
     const aside = `${this.options.root}/${ownerName("old")}`;
-    try {
-      renameSync(folder, aside);
-      return aside;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw error;
-    }
+    return renameIfThere(folder, aside) ? aside : undefined;
   }
 
   /** The container, then the folder's files: a reap that finds the folder tries again. */
@@ -390,18 +357,4 @@ class DockerRuntime implements SandboxRuntime {
       removals.delete(aside);
     }
   }
-}
-
-function readRecord(folder: string): ContainerRecord | undefined {
-  try {
-    return JSON.parse(readFileSync(`${folder}/container.json`, "utf8"));
-  } catch {
-    return undefined;
-  }
-}
-
-function writeRecord(folder: string, record: ContainerRecord): void {
-  const staging = `${folder}/container.json.new`;
-  writeFileSync(staging, JSON.stringify(record), { mode: 0o600 });
-  renameSync(staging, `${folder}/container.json`);
 }

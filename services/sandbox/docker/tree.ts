@@ -29,7 +29,7 @@ export async function fillTree(box: Box, spec: SandboxSpec, base: Manifest, give
     spec.image === undefined
       ? { script: UNPACK, args: [], entries: treeEntries(spec, given) }
       : { script: CHANGE, args: deletedOf(spec, base), entries: overlayEntries(spec.overlay) };
-  const result = await box.runScript(script, args, { input: [...tar(entries)] });
+  const result = await box.line.runScript(script, args, { input: [...tar(entries)] });
   if (result.code !== 0)
     throw new SandboxError(
       /No space left/.test(result.stderr) ? "disk" : "boot",

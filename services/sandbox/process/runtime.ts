@@ -15,18 +15,18 @@ import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promis
 import { promisify } from "node:util";
 import { mountsIn, refuseUnderMounts, WORKDIR } from "../inside.ts";
 import {
-  clearOrphaned,
   isAbandoned,
   newOwner,
   ownerName,
   readLabel,
   readLife,
   sandboxName,
+  takeOver,
   writeLabel,
   writeOwner,
 } from "../label.ts";
 import { stateOf } from "../life.ts";
-import { isPastUse, isSandboxName, listFolder, namesOfSlot, notMade } from "../records.ts";
+import { isPastUse, isSandboxName, listFolder, namesOfSlot, notMade, renameIfThere } from "../records.ts";
 import {
   type Sandbox,
   SandboxError,
@@ -134,21 +134,12 @@ class ProcessRuntime implements SandboxRuntime {
     const takenName = ownerName("new");
     const taken = `${root}/${takenName}`;
     // Renamed first: from here on the former holder finds no sandbox of its own any more.
-    try {
-      renameSync(`${root}/${name}`, taken);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw error;
-    }
+    if (!renameIfThere(`${root}/${name}`, taken)) return undefined;
     try {
       // The kernel names their mounts by where the folder is now.
       if (!(await killInhabitants(takenName)))
         throw new SandboxError("lost", "what a former holder ran in the sandbox does not end");
-      const owner = newOwner();
-      writeLabel(taken, { identity, spec });
-      writeOwner(taken, owner);
-      await rm(`${taken}/lease.json`, { force: true });
-      clearOrphaned(taken);
+      const owner = takeOver(taken, { identity, spec });
       renameSync(taken, folder);
       const remove = (path: string) => this.remove(path);
       return new Box({ identity, spec, system: this.system(), folder, owner, given, remove });
@@ -205,12 +196,7 @@ class ProcessRuntime implements SandboxRuntime {
   /** Out of sight first, so that a half-removed sandbox is never found. */
   private async remove(folder: string): Promise<void> {
     const old = `${this.options.root}/${ownerName("old")}`;
-    try {
-      renameSync(folder, old);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-      throw error;
-    }
+    if (!renameIfThere(folder, old)) return;
     try {
       await rm(old, { recursive: true, force: true });
     } catch {
