@@ -39,7 +39,7 @@ const reason = await docker.ping().then(
 );
 const runs = reason === null || process.env.CI === "true";
 
-const WORKDIR = "/work/projects/stack";
+const WORKDIR = "/srv/projects/stack";
 const SECRET = "the fix that a later commit brings";
 const GOOD =
   "class Stack:\n    what_it_is = 'last in, first out, of anything'\n\n    def __init__(self):\n        self.items = []\n\n    def push(self, item):\n        self.items.append(item)\n\n    def pop(self):\n        return self.items.pop()\n";
@@ -252,7 +252,7 @@ describe.runIf(runs)("an image", () => {
   }, 240_000);
 
   it("is not proven where a copy lies beside its working tree, or anywhere else in the image", async () => {
-    const copies = ["/work/elsewhere/other.py", "/usr/lib/python3/dist-packages/copied/x.py"];
+    const copies = ["/srv/elsewhere/other.py", "/usr/lib/python3/dist-packages/copied/x.py"];
     const copied = await build(
       [`FROM ${image}`, "USER root", "COPY files /", ""],
       copies.map((path) => write(`files${path}`, GOOD)),

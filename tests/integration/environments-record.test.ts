@@ -112,7 +112,7 @@ describe("an added environment", () => {
 describe("an image's environment", () => {
   it("is never shown or verified in a runtime without images", async () => {
     await mkdir(added("boxed"), { recursive: true });
-    const image = { reference: `sha256:${"0".repeat(64)}`, workdir: "/work" };
+    const image = { reference: `sha256:${"0".repeat(64)}`, workdir: "/srv" };
     const test = { argv: ["true"], format: "tap" };
     const entry = {
       name: "boxed",

@@ -102,7 +102,7 @@ describe.runIf(answers)("the image cache", () => {
   });
 });
 
-/** The base image and a working tree at /work of one file that no other image has. */
+/** The base image and a working tree at /srv of one file that no other image has. */
 async function imageWithTree(name: string): Promise<string> {
   const container = await docker.createContainer({
     name: helperName(),
@@ -113,7 +113,7 @@ async function imageWithTree(name: string): Promise<string> {
   containers.push(container.id);
   const file = {
     type: "file",
-    path: "work/a",
+    path: "srv/a",
     content: randomBytes(200 * KB),
     executable: false,
   } as const;
@@ -129,7 +129,7 @@ async function imageWithTree(name: string): Promise<string> {
 describe.runIf(answers)("an image that is made of another", () => {
   const pin = async (parent: string) => {
     const cache = cacheOf(2 ** 40);
-    const { reference } = await pinImage(parent, "/work", (id, name) => cache.built(id, name));
+    const { reference } = await pinImage(parent, "/srv", (id, name) => cache.built(id, name));
     made.unshift(reference);
     return reference;
   };
@@ -161,7 +161,7 @@ describe.runIf(answers)("an image that is made of another", () => {
     for (const name of ["first", "second"]) {
       const entry = {
         ...{ name, source: `docker:${named("environment")}`, role: "unseen", framework: "command" },
-        ...{ sources: ["aa"], tests: ["bb"], image: { reference: pinned, workdir: "/work" } },
+        ...{ sources: ["aa"], tests: ["bb"], image: { reference: pinned, workdir: "/srv" } },
         test: { argv: ["true"], format: "tap", reportFile: null },
       };
       const place = join(dataFolder, "environments", "added", name);
@@ -189,7 +189,7 @@ describe.runIf(answers)("an image that is made of another", () => {
   it("is on record for each step of an import that is built: as built, without what is hidden, pinned", async () => {
     const base = await imageWithTree("base");
     const cache = cacheOf(2 ** 40);
-    const text = `FROM ${named("base")}\nCOPY secret /work/secret\nWORKDIR /work\n`;
+    const text = `FROM ${named("base")}\nCOPY secret /srv/secret\nWORKDIR /srv\n`;
     const file = (path: string, content: string) =>
       ({ kind: "write", path, content, encoding: "utf8" }) as const;
     const imported: ImportedTask = {
@@ -202,7 +202,7 @@ describe.runIf(answers)("an image that is made of another", () => {
           files: [file("Dockerfile", text), file("secret", randomBytes(9).toString("hex"))],
           dockerfile: "Dockerfile",
         },
-        ...{ workdir: null, env: {}, limits: {}, cpus: null, network: "none", hidden: ["/work/secret"] },
+        ...{ workdir: null, env: {}, limits: {}, cpus: null, network: "none", hidden: ["/srv/secret"] },
       },
       ...{ base: [], gold: null, tests: [], hiddenFiles: [], failToPass: ["t"], passToPass: [], notes: [] },
       verifier: {

@@ -28,7 +28,7 @@ describe("mounts of a container", () => {
   });
 
   it("are looked for in the kernel's list, whatever their names hold", () => {
-    const line = (point: string) => `312 307 254:0 /work/x.json ${point} ro,relatime - ext4 /dev/vda rw\n`;
+    const line = (point: string) => `312 307 254:0 /host/x.json ${point} ro,relatime - ext4 /dev/vda rw\n`;
     const list = (workdir: string, ...points: string[]) =>
       Buffer.from(`${workdir}\n${points.map(line).join("")}`, "utf8").toString("latin1");
     const moved = (listed: string, ...targets: string[]) => movedMounts(listed, "/repo", targets);
