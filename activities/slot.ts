@@ -1,6 +1,12 @@
 /** A slot between its attempts: the sandbox that the next one goes on in. */
 import { isWhereLeft, type LedgerTurn, type RolloutRequest, replayCalls } from "../services/harness/index.ts";
-import type { Sandbox, SandboxIdentity, SandboxRuntime, SandboxSpec } from "../services/sandbox/runtime.ts";
+import {
+  type Sandbox,
+  SandboxError,
+  type SandboxIdentity,
+  type SandboxRuntime,
+  type SandboxSpec,
+} from "../services/sandbox/runtime.ts";
 
 interface Restoring {
   readonly spec: SandboxSpec;
@@ -20,9 +26,9 @@ export async function restoreSandbox(
   runtime: SandboxRuntime,
   { spec, identity, resumed, previousFence, settings, onSandbox, onAnew }: Restoring,
 ): Promise<{ readonly sandbox: Sandbox; readonly rows: readonly LedgerTurn[] }> {
-  const make = async () => {
+  const make = async (as = identity) => {
     await runtime.removeSlot(identity);
-    const sandbox = await runtime.create(spec, identity);
+    const sandbox = await runtime.create(spec, as);
     onSandbox(sandbox);
     return sandbox;
   };
@@ -38,9 +44,16 @@ export async function restoreSandbox(
       return { sandbox: adopted, rows: resumed };
     }
   }
-  const sandbox = await make();
-  const difference = await replayCalls({ ...settings, sandbox }, resumed);
-  if (difference === null) return { sandbox, rows: resumed };
+  // Under a fence that no next attempt asks for: cut half way, it may have the tree already, and not yet the empty folders or /tmp.
+  const replaying = { ...identity, fence: `${identity.fence}-replay` };
+  const difference = await replayCalls({ ...settings, sandbox: await make(replaying) }, resumed);
+  if (difference === null) {
+    const sandbox = await runtime.adopt(replaying, identity);
+    if (sandbox === undefined)
+      throw new SandboxError("lost", "the sandbox vanished after the calls were made again");
+    onSandbox(sandbox);
+    return { sandbox, rows: resumed };
+  }
   await onAnew(`begun anew: ${difference}`);
   return { sandbox: await make(), rows: [] };
 }

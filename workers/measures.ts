@@ -137,7 +137,8 @@ export function measuredSandboxes(runtime: SandboxRuntime, meter: MetricMeter): 
     create: (spec, identity) => timed(booted, () => runtime.create(spec, identity)),
     async adopt(previous, identity) {
       const sandbox = await runtime.adopt(previous, identity);
-      if (sandbox !== undefined) adopted.add(1);
+      // An attempt takes over from itself, too, where it made the recorded calls again.
+      if (sandbox !== undefined && !previous.fence.startsWith(identity.fence)) adopted.add(1);
       return sandbox;
     },
     async reap(filter) {
