@@ -1,13 +1,12 @@
 /** Reads a tar archive of sources into memory, and refuses what would reach out of it. */
 import { gunzipSync } from "node:zlib";
+import { type ArchivedEntry, ArchiveError, untar } from "../sandbox/index.ts";
 import { EnvironmentError } from "./errors.ts";
 import type { Tree } from "./tree.ts";
 
 /** A source package is far below; what is above was not meant to be one. */
 const MAX_UNPACKED = 512 * 1024 * 1024;
 const MAX_ENTRIES = 100_000;
-
-const BLOCK = 512;
 
 interface Link {
   readonly path: string;
@@ -16,35 +15,6 @@ interface Link {
 
 function refuse(archive: string, entry: string, why: string): never {
   throw new EnvironmentError("install", `${archive}: entry ${JSON.stringify(entry)}: ${why}`);
-}
-
-/** Bytes up to the first NUL, as text. */
-function text(bytes: Uint8Array): string {
-  const end = bytes.indexOf(0);
-  return Buffer.from(end === -1 ? bytes : bytes.subarray(0, end)).toString("utf8");
-}
-
-/** Octal, or GNU's base 256 for what octal cannot hold. */
-function number(bytes: Uint8Array): number {
-  if ((bytes[0]! & 0x80) === 0) return Number.parseInt(text(bytes).trim() || "0", 8);
-  let value = bytes[0]! & 0x7f;
-  for (const byte of bytes.subarray(1)) value = value * 256 + byte;
-  return value;
-}
-
-/** `<length> <key>=<value>\n` records of a pax header. */
-function paxRecords(bytes: Uint8Array): Map<string, string> {
-  const records = new Map<string, string>();
-  for (let at = 0; at < bytes.length; ) {
-    const space = bytes.indexOf(0x20, at);
-    const length = Number.parseInt(Buffer.from(bytes.subarray(at, space)).toString("latin1"), 10);
-    if (space === -1 || !(length > 0)) break;
-    const record = Buffer.from(bytes.subarray(space + 1, at + length - 1)).toString("utf8");
-    const equals = record.indexOf("=");
-    records.set(record.slice(0, equals), record.slice(equals + 1));
-    at += length;
-  }
-  return records;
 }
 
 /** The path without `./` and empty parts; refuses absolute paths, `..` and NUL. */
@@ -106,51 +76,30 @@ export function unpack(
   const files = new Map<string, Uint8Array>();
   const programs = new Set<string>();
   const links: Link[] = [];
-  let pax = new Map<string, string>();
-  let longName: string | undefined;
-  let longLink: string | undefined;
   let entries = 0;
-  for (let at = 0; at + BLOCK <= bytes.length; ) {
-    const header = bytes.subarray(at, at + BLOCK);
-    if (header.every((byte) => byte === 0)) break;
-    if (!isHeader(header))
-      throw new EnvironmentError("install", `${archive}: no tar archive, or a damaged one`);
+  for (const { path: name, type, content, target, executable } of entriesOf(archive, bytes)) {
     if (++entries > MAX_ENTRIES)
       throw new EnvironmentError("install", `${archive}: more than ${MAX_ENTRIES} entries`);
-    const prefix = text(header.subarray(257, 263)) === "ustar" ? text(header.subarray(345, 500)) : "";
-    const short = text(header.subarray(0, 100));
-    const name = pax.get("path") ?? longName ?? (prefix === "" ? short : `${prefix}/${short}`);
-    const size = Number(pax.get("size") ?? number(header.subarray(124, 136)));
-    const start = at + BLOCK;
-    if (!(size >= 0 && start + size <= bytes.length))
-      throw new EnvironmentError("install", `${archive}: ends in the middle of ${JSON.stringify(name)}`);
-    const content = bytes.subarray(start, start + size);
-    at = start + Math.ceil(size / BLOCK) * BLOCK;
-    const type = String.fromCharCode(header[156]!);
-    if (type === "x") pax = paxRecords(content);
-    else if (type === "L") longName = text(content);
-    else if (type === "K") longLink = text(content);
-    if ("xgLK".includes(type)) continue;
     const path = safePath(archive, name);
-    const target = pax.get("linkpath") ?? longLink ?? text(header.subarray(157, 257));
-    if (type === "0" || type === "\0" || type === "7") {
+    if (type === "file") {
       files.set(path, content);
-      if ((number(header.subarray(100, 108)) & 0o111) !== 0) programs.add(path);
-    } else if (type === "1") links.push({ path, target: `/${safePath(archive, target)}` });
-    else if (type === "2") {
+      if (executable) programs.add(path);
+    } else if (type === "hardlink") links.push({ path, target: `/${safePath(archive, target)}` });
+    else if (type === "symlink") {
       if (!options.withoutLinks) links.push({ path, target: linkTarget(archive, { path, target }) });
-    } else if (type !== "5")
+    } else if (type === "other")
       refuse(archive, name, "expected a file, a folder or a link, found a device or a pipe");
-    [pax, longName, longLink] = [new Map(), undefined, undefined];
   }
   return withLinks(files, programs, links);
 }
 
-/** A header's sum of bytes, its own field read as spaces, is in that field. */
-function isHeader(header: Uint8Array): boolean {
-  let sum = 0;
-  for (const [at, byte] of header.entries()) sum += at >= 148 && at < 156 ? 0x20 : byte;
-  return sum === number(header.subarray(148, 156));
+function* entriesOf(archive: string, bytes: Uint8Array): Generator<ArchivedEntry> {
+  try {
+    yield* untar(bytes);
+  } catch (cause) {
+    if (!(cause instanceof ArchiveError)) throw cause;
+    throw new EnvironmentError("install", `${archive}: ${cause.message}`, { cause });
+  }
 }
 
 /** Links may lead to links; what leads to a folder or nowhere is left out. */

@@ -4,6 +4,7 @@ export { helperName } from "./docker/helper.ts";
 export { ensureBaseImage } from "./docker/image.ts";
 export { createDockerRuntime, type DockerRuntimeOptions } from "./docker/runtime.ts";
 export { type TarEntry, tar } from "./docker/tar.ts";
+export { type ArchivedEntry, ArchiveError, untar } from "./docker/untar.ts";
 export { examineDocker } from "./docker-check.ts";
 export { type Found, listSandboxes, type Reaped, reapSandboxes } from "./host.ts";
 export type { ImageCache, Pruned } from "./images/cache.ts";

@@ -18,6 +18,7 @@ import type { ShellResult } from "../../services/sandbox/docker/files.ts";
 import { BoxScanner, parseFound } from "../../services/sandbox/docker/scan.ts";
 import { Semaphore } from "../../services/sandbox/docker/semaphore.ts";
 import { type TarEntry, tar } from "../../services/sandbox/docker/tar.ts";
+import { untar } from "../../services/sandbox/docker/untar.ts";
 import type { Manifest } from "../../services/sandbox/tree/manifest.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sandbox-docker-"));
@@ -210,15 +211,21 @@ describe("an archive", () => {
         path,
         target: fc.stringMatching(/^[a-z/.]{1,150}$/),
       }),
+      fc.record({ type: fc.constant("directory" as const), path }),
     );
     const entries = fc.uniqueArray(entry, { selector: ({ path }) => path.split("/")[0], maxLength: 6 });
     fc.assert(
       fc.property(entries, (files) => {
         const target = mkdtempSync(join(folder, "tar-"));
-        execFileSync("tar", ["-xmof", "-", "-C", target], { input: Buffer.concat([...tar(files)]) });
+        const archive = Buffer.concat([...tar(files)]);
+        expect([...untar(archive)].map(({ path, type }) => ({ path, type }))).toEqual(
+          files.map(({ path, type }) => ({ path, type })),
+        );
+        execFileSync("tar", ["-xmof", "-", "-C", target], { input: archive });
         for (const file of files) {
           const host = join(target, file.path);
           if (file.type === "symlink") expect(readlinkSync(host)).toBe(file.target);
+          else if (file.type === "directory") expect(lstatSync(host).isDirectory()).toBe(true);
           else {
             expect(readFileSync(host).equals(Buffer.from(file.content))).toBe(true);
             expect(lstatSync(host).mode & 0o111).toBe(file.executable ? 0o111 : 0);

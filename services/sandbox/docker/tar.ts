@@ -1,4 +1,4 @@
-/** A tar archive as it goes into a container: files and links, modes of git, no times, no owners. */
+/** A tar archive as it goes into a container: files, folders and links, modes of git, no times, no owners. */
 import { PosixError } from "../tree/resolve.ts";
 
 export type TarEntry =
@@ -8,7 +8,8 @@ export type TarEntry =
       readonly content: Uint8Array;
       readonly executable: boolean;
     }
-  | { readonly type: "symlink"; readonly path: string; readonly target: string };
+  | { readonly type: "symlink"; readonly path: string; readonly target: string }
+  | { readonly type: "directory"; readonly path: string };
 
 const BLOCK = 512;
 const NAME_BYTES = 100;
@@ -22,6 +23,10 @@ export function* tar(entries: Iterable<TarEntry>): Generator<Uint8Array> {
     if (entry.type === "symlink") {
       yield* longName("K", entry.target);
       yield header({ path: entry.path, mode: 0o777, bytes: 0, type: "2", target: entry.target });
+      continue;
+    }
+    if (entry.type === "directory") {
+      yield header({ path: entry.path, mode: 0o755, bytes: 0, type: "5", target: "" });
       continue;
     }
     const bytes = entry.content.length;
@@ -49,7 +54,7 @@ function header(of: {
   readonly path: string;
   readonly mode: number;
   readonly bytes: number;
-  readonly type: "0" | "2" | "L" | "K";
+  readonly type: "0" | "2" | "5" | "L" | "K";
   readonly target: string;
 }): Buffer {
   const block = Buffer.alloc(BLOCK);
