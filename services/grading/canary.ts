@@ -1,14 +1,13 @@
 /**
  * A test file that must fail: it loads the sources as tests do and asserts what is false. A change that makes the test tool say "passed" whatever is
- * asserted, or prints a report of its own, says so here, too. Pure.
+ * asserted, or prints a report of its own, says so here, too.
  */
-import { basename } from "node:path";
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { FileChange, TestCommand } from "../../core/task.ts";
-import type { CatalogueEntry, PreparedEnvironment } from "../environments/types.ts";
+import type { CatalogueEntry, Framework, PreparedEnvironment } from "../environments/types.ts";
+import { ASSERTIONS, CANARY_TEXTS } from "./canary-texts.ts";
 import type { TestRunRequest, TestRunResult } from "./types.ts";
-
-/** Assertions of every canary; each a test of its own in the report. */
-const ASSERTIONS = 5;
 
 interface Canary {
   readonly file: FileChange;
@@ -18,10 +17,11 @@ interface Canary {
 /** What a canary is made of. */
 export type CanaryEntry = Pick<CatalogueEntry, "framework" | "sources" | "tests">;
 
-type Environment = Pick<PreparedEnvironment, "commands" | "image"> & { readonly entry: CanaryEntry };
+/** `root`: the untouched tree. */
+type Environment = Pick<PreparedEnvironment, "commands" | "image" | "root"> & { readonly entry: CanaryEntry };
 
-/** `name`: letters and digits that the tested code cannot know beforehand. Undefined = none for this framework. */
-export function canaryOf({ entry, commands, image }: Environment, name: string): Canary | undefined {
+/** `name`: letters and digits that the tested code cannot know beforehand. Undefined = none for these tests. */
+export function canaryOf({ entry, commands, image, root }: Environment, name: string): Canary | undefined {
   const [first] = commands;
   // The commands of an image are its maker's, and so is what they load.
   if (first === undefined || image !== null) return undefined;
@@ -35,29 +35,78 @@ export function canaryOf({ entry, commands, image }: Environment, name: string):
     ...first.argv.filter((word) => !entry.tests.includes(word)),
     path,
   ];
-  switch (entry.framework) {
+  const { sources } = entry;
+  const tool = toolOf(entry, first);
+  switch (tool) {
     case "tape": {
       const path = `${folder}/${basename(entry.tests[0] ?? "test.js")}`;
-      return made(path, tape(entry), { scope: path, argv: ["node", path] });
+      return made(path, CANARY_TEXTS.tape(sources), { scope: path, argv: ["node", path] });
     }
     case "mocha":
     case "node-test": {
       const path = `${folder}/canary.test.js`;
-      return made(path, node(entry), { argv: inPlaceOfTests(path) });
+      return made(path, CANARY_TEXTS[tool](sources), { argv: inPlaceOfTests(path) });
+    }
+    case "jest":
+    case "vitest": {
+      // Both look for tests by patterns, which a file with a test's own name meets.
+      const path = `${folder}/${basename(entry.tests.find(isScript) ?? "canary.test.js")}`;
+      return made(path, CANARY_TEXTS[tool](sources), { argv: inPlaceOfTests(path) });
     }
     case "pytest": {
       const path = `${folder}/test_${name}.py`;
-      return made(path, python(entry, PYTEST), { argv: inPlaceOfTests(path) });
+      return made(path, CANARY_TEXTS.pytest(sources), { argv: inPlaceOfTests(path) });
     }
     case "unittest": {
       const path = `test_${folder}.py`;
-      return made(path, python(entry, UNITTEST), {
+      return made(path, CANARY_TEXTS.unittest(sources), {
         scope: "",
         argv: ["python3", "-m", "unittest", "-v", path],
       });
     }
+    case "go-test": {
+      const module = goModule(root);
+      if (module === undefined) return undefined;
+      const content = CANARY_TEXTS["go-test"](sources, module);
+      const argv = [...first.argv.filter((word) => word !== EVERY_PACKAGE), `./${folder}`];
+      return made(`${folder}/${folder}_test.go`, content, { argv });
+    }
     default:
       return undefined;
+  }
+}
+
+const isScript = (path: string): boolean => /\.[cm]?[jt]sx?$/.test(path);
+
+/** Go's pattern for all packages below a folder. */
+const EVERY_PACKAGE = "./...";
+
+/** A command of one's own is one of a known tool when its report has that tool's format, or is one that several write and it names the tool. */
+function toolOf(
+  { framework }: CanaryEntry,
+  { format, argv }: TestCommand,
+): Exclude<Framework, "command"> | undefined {
+  if (framework !== "command") return framework;
+  switch (format) {
+    case "junit":
+      return REPORTERS.find((tool) => argv.some((word) => word.split(/[/=]/).includes(tool)));
+    case "tap":
+    case "cargo-test":
+    case "reward":
+      return undefined;
+    default:
+      return format;
+  }
+}
+
+/** Tools that can write JUnit XML. */
+const REPORTERS = ["pytest", "mocha", "jest", "vitest"] as const;
+
+function goModule(root: string): string | undefined {
+  try {
+    return /^module\s+"?([^\s"]+)/m.exec(readFileSync(join(root, "go.mod"), "utf8"))?.[1];
+  } catch {
+    return undefined;
   }
 }
 
@@ -84,88 +133,3 @@ export function toldTheTruth({
     statuses.every((status) => status === "failed")
   );
 }
-
-/** Relative to the canary's folder. What cannot be loaded by itself is not. */
-const loadSources = ({ sources }: CanaryEntry): string =>
-  sources
-    .filter((path) => /\.c?js$/.test(path))
-    .map((path) => `try { require(${JSON.stringify(`../${path}`)}); } catch (error) {}\n`)
-    .join("");
-
-/** Some packages know tape as tap. */
-const tape = (entry: CanaryEntry): string => `var test;
-try { test = require('tape'); } catch (error) { test = require('tap'); }
-${loadSources(entry)}test('values', function (t) {
-    t.plan(${ASSERTIONS});
-    t.equal(1, 2);
-    t.deepEqual([1], [2]);
-    t.ok(false);
-    t.notOk(true);
-    t.throws(function () {});
-});
-`;
-
-/** mocha gives its functions to every file. */
-const node = (entry: CanaryEntry): string => `var assert = require('assert');
-var it = ${entry.framework === "mocha" ? "globalThis.it" : "require('node:test').test"};
-${loadSources(entry)}it('equal', function () { assert.equal(1, 2); });
-it('strict', function () { assert.strictEqual('a', 'b'); });
-it('deep', function () { assert.deepEqual([1], [2]); });
-it('throws', function () { assert.throws(function () {}); });
-it('error', function () { throw new Error('values'); });
-`;
-
-/** Modules by the names under which tests find them. */
-const python = ({ sources }: CanaryEntry, tests: string): string => `import importlib
-import sys
-import unittest
-
-for path in ${JSON.stringify(sources.filter((path) => path.endsWith(".py")))}:
-    for folder in sorted({entry or '/repo' for entry in sys.path}, key=len, reverse=True):
-        if ('/repo/' + path).startswith(folder + '/'):
-            name = ('/repo/' + path)[len(folder) + 1:-3].replace('/', '.')
-            try:
-                importlib.import_module(name[:-9] if name.endswith('.__init__') else name)
-            except Exception:
-                pass
-            break
-
-${tests}`;
-
-const PYTEST = `
-def test_equal():
-    assert 1 == 2
-
-def test_raise():
-    raise AssertionError('values')
-
-def test_contains():
-    assert 'a' in ['b']
-
-class TestValues:
-    def test_false(self):
-        assert not [1]
-
-class TestCase(unittest.TestCase):
-    def test_equal(self):
-        self.assertEqual([1], [2])
-`;
-
-const UNITTEST = `
-class TestValues(unittest.TestCase):
-    def test_equal(self):
-        self.assertEqual(1, 2)
-
-    def test_true(self):
-        self.assertTrue(False)
-
-    def test_raises(self):
-        with self.assertRaises(ValueError):
-            pass
-
-    def test_in(self):
-        self.assertIn('a', ['b'])
-
-    def test_statement(self):
-        assert 1 == 2
-`;

@@ -4,7 +4,7 @@ import { canonicalJson } from "../../core/canonical.ts";
 import type { Evidence, Task } from "../../core/task.ts";
 
 /** Raised whenever the same run would be judged otherwise: composing, protection, limits, parsing or deciding changed. */
-export const RULES_VERSION = "3";
+export const RULES_VERSION = "4";
 
 const hashJson = (value: unknown): string => createHash("sha256").update(canonicalJson(value)).digest("hex");
 
