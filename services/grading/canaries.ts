@@ -23,7 +23,6 @@ export class Canaries {
   ): Promise<
     { readonly decision?: Decision; readonly cpuSeconds: number; readonly wallSeconds: number } | undefined
   > {
-    if (request.verifier !== undefined) return undefined;
     const name = createHash("sha256").update(secret).digest("hex").slice(0, 12);
     const canary = canaryOf(request.environment, name);
     if (canary === undefined || !(await this.isHonest(request, mode))) return undefined;
@@ -49,7 +48,7 @@ export class Canaries {
   }
 }
 
-const TAMPERED: Decision = { outcome: "failed", rule: "harness-tampered", offending: [] };
+export const TAMPERED: Decision = { outcome: "failed", rule: "harness-tampered", offending: [] };
 
 /** What a canary's run says of a tree whose tests passed; nothing where it told the truth. */
 export function lieIn(run: Omit<TestRunResult, "treeHash">): { readonly decision?: Decision } {

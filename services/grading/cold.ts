@@ -5,6 +5,7 @@ import type { TestCommand } from "../../core/task.ts";
 import { hashManifest, type Sandbox, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
 import { CommandResults, type ReportText, stopOf } from "./command-results.ts";
 import { commandsOf } from "./commands.ts";
+import { collectSeconds, judgeBox } from "./judge-box.ts";
 import { mountsOf } from "./protect.ts";
 import { gradedManifest } from "./tree.ts";
 import type { TestRunner, TestRunRequest, TestRunResult } from "./types.ts";
@@ -27,23 +28,29 @@ async function runCold(runtime: SandboxRuntime, request: TestRunRequest): Promis
   const { image, env, root } = environment;
   const treeHash = hashManifest(await gradedManifest(environment, overlay));
   const files = splitFiles(verifier?.files ?? [], environment);
-  const sandbox = await runtime.create(
-    {
-      root,
-      ...(image && { image }),
-      overlay: composeChanges(overlay, files.inTree),
-      mounts: mountsOf(environment, verifier),
-      limits,
-      env,
-    },
-    {
-      experiment: "grading",
-      slot: `grading/${createHash("sha256").update(treeHash).digest("hex").slice(0, 12)}`,
-      attempt: 0,
-      fence: randomUUID(),
-      deadline: Date.now() + request.wallSeconds * 1000 + DEADLINE_EXTRA_MS,
-    },
-  );
+  const box = verifier?.box;
+  const seconds = request.wallSeconds + (box === undefined ? 0 : collectSeconds(box));
+  const identity = () => ({
+    experiment: "grading",
+    slot: `grading/${createHash("sha256").update(treeHash).digest("hex").slice(0, 12)}`,
+    attempt: 0,
+    fence: randomUUID(),
+    deadline: Date.now() + seconds * 1000 + DEADLINE_EXTRA_MS,
+  });
+  const agentBox = () =>
+    runtime.create(
+      {
+        root,
+        ...(image && { image }),
+        overlay: composeChanges(overlay, files.inTree),
+        mounts: mountsOf(environment, verifier),
+        limits,
+        env,
+      },
+      identity(),
+    );
+  const sandbox =
+    box === undefined ? await agentBox() : await judgeBox(runtime, box, { ...request, agentBox, identity });
   try {
     await placeFiles(sandbox, files.outside);
     const results = new CommandResults({ ...request, workdir: workdirOf(environment) });

@@ -11,6 +11,7 @@ import { withoutProtected } from "./protect.ts";
 import { gradedManifest } from "./tree.ts";
 import type { GradeRequest, GradingService, TestRunner, TestRunRequest } from "./types.ts";
 import { type Decision, decide, toleratedFailures } from "./verdict.ts";
+import { VerifierCanaries } from "./verifier-canaries.ts";
 import { createWarmRunner } from "./warm.ts";
 
 export interface GradingOptions {
@@ -31,13 +32,22 @@ export function createGrading(options: GradingOptions): GradingService {
   const cache = new VerdictCache(options.cacheSize ?? DEFAULT_CACHE_SIZE);
   const run: Run = (request, mode) => runners[mode].run(request);
   const canaries = new Canaries(run);
+  const verifierCanaries = new VerifierCanaries(run);
+  const mustFail: MustFail = (request, testRun, key) =>
+    request.task.verifier === undefined
+      ? canaries.check(testRun, request.mode, key)
+      : verifierCanaries.check(
+          testRun,
+          request.task,
+          gradedOverlay({ ...request, change: request.task.gold }),
+        );
   return {
     runTests: (request, mode) =>
       run({ ...request, overlay: withoutProtected(request.overlay, request) }, mode),
-    grade: (request) => grade(request, run, cache, canaries),
+    grade: (request) => grade(request, run, cache, mustFail),
     forget: async (environmentKey) => {
       cache.forget(`${environmentKey} `);
-      canaries.forget(environmentKey);
+      for (const kind of [canaries, verifierCanaries]) kind.forget(environmentKey);
       await Promise.all(Object.values(runners).map((runner) => runner.forget(environmentKey)));
     },
     close: async () => {
@@ -49,11 +59,18 @@ export function createGrading(options: GradingOptions): GradingService {
 /** Its overlay is the tree's: nothing is left out any more. */
 type Run = GradingService["runTests"];
 
+/** What must fail, run on a tree that passed; undefined where there is nothing of that kind. `secret` makes its name. */
+type MustFail = (
+  request: GradeRequest,
+  testRun: TestRunRequest,
+  secret: string,
+) => ReturnType<Canaries["check"]>;
+
 async function grade(
   request: GradeRequest,
   runTests: Run,
   cache: VerdictCache,
-  canaries: Canaries,
+  mustFail: MustFail,
 ): Promise<Verdict> {
   const { environment, task, mode } = request;
   const started = performance.now();
@@ -75,7 +92,7 @@ async function grade(
     };
     const run = await runTests(testRun, mode);
     const decision = decide(task, run, toleratedFailures(environment));
-    const checked = decision.outcome === "passed" ? await canaries.check(testRun, mode, key) : undefined;
+    const checked = decision.outcome === "passed" ? await mustFail(request, testRun, key) : undefined;
     const verdict = {
       ...(checked?.decision ?? decision),
       statuses: run.report.statuses,

@@ -153,6 +153,19 @@ describe.each(["process", "docker"] as const)("a verifier in the %s runtime", (n
     expect(await grade(byUnittest(), change)).toMatchObject({ outcome: "failed" });
   });
 
+  it.each<[string, () => Task, string]>([
+    ["a whole printed report and an end with success", byUnittest, lieAndLeave(0)],
+    [
+      "a test tool that passes everything",
+      byUnittest,
+      "import unittest\nunittest.TestCase._callTestMethod = lambda self, method: None\n",
+    ],
+    ["an end that the script takes for success", byReward, "import os\nos._exit(0)\n"],
+  ])("fails %s: its own tests, made to fail, must do so", async (_, task, code) => {
+    const change = [write("calc.py", code)];
+    expect(await grade(task(), change)).toMatchObject({ outcome: "failed", rule: "harness-tampered" });
+  });
+
   it("is not passed by a reward that was there before", async () => {
     const { verifier, ...task } = byReward("exit 0");
     const [command] = verifier!.commands;
