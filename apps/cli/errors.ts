@@ -18,7 +18,7 @@ const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   UsageError: "all",
   SettingsError: "all",
   StackError: ["settings", "port", "data-folder", "version", "disk", "unreachable"],
-  EnvironmentError: ["unknown", "catalogue", "tests-fail", "unstable", "source-copy", "in-use"],
+  EnvironmentError: ["unknown", "no-source", "catalogue", "tests-fail", "unstable", "source-copy", "in-use"],
   ReplayError: "all",
   StoreError: ["newer-schema", "disk-full", "conflict", "missing"],
   ArtifactError: ["disk-full", "unwritable"],

@@ -4,9 +4,10 @@ import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { SandboxRuntimeName } from "../../core/experiment.ts";
+import { assertMajor, explain } from "./absent.ts";
 import { addedFolder, loadEntries } from "./added.ts";
 import { CATALOGUE_FOLDER, loadCatalogue } from "./catalogue.ts";
-import { type DetectOptions, detect, loadedPackages } from "./detect.ts";
+import { type DetectOptions, detect, loadedPackages, type Manifest, manifestOf } from "./detect.ts";
 import { EnvironmentError } from "./errors.ts";
 import { moveIntoPlace, runtimeFolder, temporaryPath } from "./folders.ts";
 import { frameworkTools } from "./frameworks.ts";
@@ -66,12 +67,16 @@ export async function addEnvironment(options: AddOptions): Promise<PreparedEnvir
   const { entries } = await loadEntries(dataFolder);
   if (entries.some((entry) => entry.name === name))
     throw new EnvironmentError("unknown", `there is an environment ${name} already; choose another --name`);
+  assertMajor(wanted);
+  checkOptions(wanted, options);
   const folder = addedFolder(dataFolder);
   await mkdir(folder, { recursive: true });
   const draft = temporaryPath(folder, name);
   await mkdir(draft);
   try {
-    const { tree, fields } = await resolve(wanted, folders, draft);
+    const { tree, fields } = await resolve(wanted, folders, draft).catch((error: unknown) => {
+      throw explain(wanted, error);
+    });
     const found = detect(source, tree, options);
     const lock = await pinTools(wanted, options, draft, tree, found);
     const entry = { name, source, role: options.role ?? "unseen", ...found, ...fields, ...lock };
@@ -86,6 +91,18 @@ export async function addEnvironment(options: AddOptions): Promise<PreparedEnvir
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+/** An option that says nothing of this source is a mistake, not a wish to be passed over. Throws `EnvironmentError("unknown")`. */
+function checkOptions({ kind }: Source, { requirements, workdir, framework, test }: AddOptions): void {
+  const refuse = (message: string): never => {
+    throw new EnvironmentError("unknown", message);
+  };
+  if (workdir !== undefined && kind !== "docker") refuse(`--workdir: expected with docker: sources only`);
+  if (framework !== undefined && test !== undefined) refuse("--framework and --test: expected one of them");
+  if (requirements === undefined) return;
+  if (kind !== "pypi" && kind !== "git") refuse("--requirements: expected with pypi: and git: sources only");
+  if (!existsSync(requirements)) refuse(`--requirements: no such file: ${requirements}`);
 }
 
 async function resolve(wanted: Source, options: AddOptions, draft: string): Promise<Resolved> {
@@ -126,11 +143,6 @@ async function resolve(wanted: Source, options: AddOptions, draft: string): Prom
   }
 }
 
-interface Manifest {
-  readonly dependencies?: Readonly<Record<string, string>>;
-  readonly devDependencies?: Readonly<Record<string, string>>;
-}
-
 /** A lockfile of exactly these packages; nothing is installed and nothing is run. */
 async function writeLock(folder: string, manifest: Manifest, signal: AbortSignal | undefined): Promise<void> {
   const text = JSON.stringify({ name: "environment", private: true, ...manifest }, null, 2);
@@ -166,9 +178,7 @@ async function pinTools(
     return { lock: "tests" };
   }
   if (!tree.has("package.json")) return {};
-  const { dependencies = {}, devDependencies = {} } = JSON.parse(
-    Buffer.from(tree.get("package.json")!).toString("utf8"),
-  ) as Manifest;
+  const { dependencies = {}, devDependencies = {} } = manifestOf(options.source, tree);
   const isTest = (path: string) => found.tests.some((test) => isAtOrBelow(path, test));
   const loaded = loadedPackages(tree, (path) => isTest(path) || /^tests?\//.test(path));
   const needed = Object.entries(devDependencies).filter(

@@ -42,7 +42,9 @@ function quoteNames(names: readonly string[]): string {
 }
 
 /** What a run that cannot be used did instead; undefined when it can. */
-function whatIsWrong(run: TestRunResult): string | undefined {
+function whatIsWrong(run: TestRunResult, wallSeconds: number): string | undefined {
+  if (run.stoppedBy === "timeout")
+    return `did not reach their end: stopped by the timeout limit of ${wallSeconds} s`;
   if (run.stoppedBy !== undefined) return `did not reach their end: stopped by the ${run.stoppedBy} limit`;
   if (Object.keys(run.report.statuses).length === 0) return "reported no test";
   return run.ended && run.report.complete ? undefined : "did not reach their end";
@@ -58,11 +60,14 @@ function whatIsWrong(run: TestRunResult): string | undefined {
 export function mergeRuns(
   name: string,
   runs: readonly TestRunResult[],
-  framework: Framework = "tape",
+  {
+    framework = "tape",
+    wallSeconds = WALL_SECONDS,
+  }: { readonly framework?: Framework; readonly wallSeconds?: number } = {},
 ): Baseline {
   const names = new Set<string>();
   for (const [index, run] of runs.entries()) {
-    const wrong = whatIsWrong(run);
+    const wrong = whatIsWrong(run, wallSeconds);
     if (wrong !== undefined)
       throw new EnvironmentError(
         "tests-fail",
@@ -82,7 +87,7 @@ export function mergeRuns(
   if (failing.length > (framework === "tape" ? 0 : MAX_FAILING_SHARE * names.size))
     throw new EnvironmentError(
       "tests-fail",
-      `${name}: ${failing.length} of ${names.size} tests fail untouched:${quoteNames(failing)}`,
+      `${name}: ${failing.length} of ${names.size} tests fail untouched:${quoteNames(failing)}\n${lastLines(runs[0]!.log, 20)}`,
     );
   const notPassing = [...unstable, ...failing];
   for (const [command, code] of runs.flatMap((run) => Object.entries(run.exitCodes)))
@@ -155,5 +160,6 @@ export async function measureBaseline(
     options.signal?.throwIfAborted();
     runs.push(await runUntouched(environment, runTests, options));
   }
-  return mergeRuns(environment.entry.name, runs, environment.entry.framework);
+  const { name, framework } = environment.entry;
+  return mergeRuns(name, runs, { ...options, framework });
 }

@@ -33,17 +33,18 @@ const NODE_FRAMEWORKS: readonly (readonly [Framework, RegExp])[] = [
   ["tape", /\btape\b|\btap\b/],
 ];
 
-interface Manifest {
+export interface Manifest {
   readonly scripts?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
-function manifestOf(name: string, tree: Tree): Manifest {
+/** Throws `EnvironmentError("unknown")` where it is no JSON. */
+export function manifestOf(name: string, tree: Tree): Manifest {
   try {
     return JSON.parse(textOf(tree, "package.json")) as Manifest;
   } catch (cause) {
-    throw new EnvironmentError("install", `${name}: package.json: ${(cause as Error).message}`, { cause });
+    throw new EnvironmentError("unknown", `${name}: package.json: ${(cause as Error).message}`, { cause });
   }
 }
 

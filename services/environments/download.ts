@@ -31,11 +31,7 @@ export async function download(wanted: Download): Promise<Uint8Array> {
     bytes = await fetchBytes(address, wanted.signal);
   } catch (cause) {
     wanted.signal?.throwIfAborted();
-    const why =
-      (cause as Error).cause instanceof Error
-        ? ((cause as Error).cause as Error).message
-        : (cause as Error).message;
-    throw new EnvironmentError("install", `${wanted.what}: ${why}`, { cause });
+    throw new EnvironmentError("install", `${wanted.what}: ${whyOf(cause as Error)}`, { cause });
   }
   const found = hashOf(bytes);
   if (found !== wanted.sha256)
@@ -46,6 +42,10 @@ export async function download(wanted: Download): Promise<Uint8Array> {
   await moveIntoPlace(temporary, file, { replace: kept !== null });
   return bytes;
 }
+
+/** What `fetch` keeps for itself: its own message is "fetch failed". */
+export const whyOf = (error: Error): string =>
+  error.cause instanceof Error ? error.cause.message : error.message;
 
 const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 

@@ -1,7 +1,7 @@
 /** Why a package does not become an environment. */
 
 /**
- * `unknown`: no such entry; `catalogue`: the catalogue itself is wrong; `install`: its files cannot be brought here or are not what
+ * `unknown`: no such entry; `no-source`: a source names nothing that is there; `catalogue`: the catalogue itself is wrong; `install`: its files cannot be brought here or are not what
  * the lockfile says; `tests-fail`: its tests fail untouched; `unstable`: too many of them change from run to run; `source-copy`:
  * a second copy of its source would be in the sandbox; `history`: its sandbox would hold more of a
  * repository's history than one commit; `in-use`: an experiment's record names it; `missing`: nothing is prepared under that key; `damaged`: what is prepared there
@@ -9,6 +9,7 @@
  */
 export type EnvironmentErrorKind =
   | "unknown"
+  | "no-source"
   | "catalogue"
   | "install"
   | "tests-fail"

@@ -1,6 +1,7 @@
 /** Files of a commit of a git repository, without its history. */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { safePath } from "./archive.ts";
 import { EnvironmentError } from "./errors.ts";
@@ -14,6 +15,8 @@ const ENV = {
   GIT_CONFIG_GLOBAL: "/dev/null",
   GIT_CONFIG_NOSYSTEM: "1",
   GIT_TERMINAL_PROMPT: "0",
+  // Its complaints are read.
+  LC_ALL: "C",
   GIT_ALLOW_PROTOCOL: "file:git:http:https:ssh",
 } as const;
 
@@ -28,7 +31,8 @@ export interface FetchOptions {
 }
 
 function git(folder: string, args: readonly string[], options: FetchOptions): Promise<string> {
-  return runTool("git", [...SAFE, ...args], { cwd: folder, env: ENV, signal: options.signal });
+  const what = `git ${args[0]}`;
+  return runTool("git", [...SAFE, ...args], { what, cwd: folder, env: ENV, signal: options.signal });
 }
 
 /** A bare repository of this data folder for that address. */
@@ -45,6 +49,8 @@ export async function resolveCommit(
   source: Pick<GitSource, "repository" | "ref">,
   options: FetchOptions,
 ): Promise<string> {
+  // Asked first: what is no repository leaves no mirror.
+  await git(tmpdir(), ["ls-remote", "--quiet", "--", source.repository, "HEAD"], options);
   const folder = await mirror(source.repository, options);
   // Not FETCH_HEAD: another fetch into the same mirror may write it in between.
   const fetched = `refs/fetched/${randomUUID()}`;

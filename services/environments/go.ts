@@ -81,6 +81,11 @@ export async function downloadModule(
     cwd: tmpdir(),
     env: { ...BUILD_ENV, ...moduleCache(options.dataFolder) },
     signal: options.signal,
+  }).catch((cause: Error) => {
+    // On stdout, as JSON.
+    const [, said] = /"Error": ("(?:[^"\\]|\\.)*")/.exec(cause.message) ?? [];
+    if (said === undefined) throw cause;
+    throw new EnvironmentError("install", `go:${module}: ${JSON.parse(said)}`, { cause });
   });
   const { Dir } = JSON.parse(text) as { readonly Dir: string };
   const tree = await readTree(Dir);

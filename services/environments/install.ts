@@ -16,6 +16,8 @@ const checked = new Set<string>();
 
 export interface ToolOptions {
   readonly cwd: string;
+  /** For messages; default the command and its first words. */
+  readonly what?: string;
   /** Variables beside this process's own. */
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
@@ -32,13 +34,16 @@ const COMPLAINT = 4000;
  * Runs a registry's client or a compiler and returns what it printed. Throws `EnvironmentError("install")` with its complaint, and the signal's reason once an
  * aborted one has ended: until then it may still write.
  */
-export function runTool(
-  command: string,
-  args: readonly string[],
-  { cwd, env, signal, input, encoding = "utf8" }: ToolOptions,
-): Promise<string> {
+export function runTool(command: string, args: readonly string[], options: ToolOptions): Promise<string> {
+  const {
+    what = `${command} ${args.slice(0, 3).join(" ")}`,
+    cwd,
+    env,
+    signal,
+    input,
+    encoding = "utf8",
+  } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
-  const what = `${command} ${args.slice(0, 3).join(" ")}`;
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd,

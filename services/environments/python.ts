@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readArchive } from "./archive.ts";
 import type { PinnedEntry } from "./catalogue.ts";
-import { download } from "./download.ts";
+import { download, whyOf } from "./download.ts";
 import { EnvironmentError } from "./errors.ts";
 import { importRoots, pythonEnv } from "./frameworks.ts";
 import { installOnce, readInstalled, runTool } from "./install.ts";
@@ -72,21 +72,28 @@ export async function downloadSdist(
   return withoutTopFolder(source, readArchive(source, bytes));
 }
 
-/** sha256 of a version's sdist. Throws `EnvironmentError("install")` where the index has none. */
+/** Groups: name, version. */
+const SDIST = /^(.+)-([^-]+)\.tar\.gz$/;
+
+/** sha256 of a version's sdist. Throws `EnvironmentError`: `no-source` where the index has none, `install` where it does not answer. */
 export async function findSdist(packageName: string, version: string, signal?: AbortSignal): Promise<string> {
+  const source = `pypi:${packageName}==${version}`;
   const files = await filesOnIndex(packageName, signal).catch((cause: Error) => {
-    throw new EnvironmentError("install", `pypi:${packageName}==${version}: ${cause.message}`, { cause });
+    if (cause instanceof EnvironmentError) throw cause;
+    throw new EnvironmentError("install", `${source}: ${whyOf(cause)}`, { cause });
   });
   const sdist = files.find(({ filename }) => {
-    const [, name, found] = /^(.+)-([^-]+)\.tar\.gz$/.exec(filename) ?? [];
+    const [, name, found] = SDIST.exec(filename) ?? [];
     return name !== undefined && normalName(name) === normalName(packageName) && found === version;
   });
-  if (sdist?.sha256 === undefined)
-    throw new EnvironmentError(
-      "install",
-      `pypi:${packageName}==${version}: the index has no source package (.tar.gz) of that version`,
-    );
-  return sdist.sha256;
+  if (sdist?.sha256 !== undefined) return sdist.sha256;
+  const hasWheels = files.some(({ filename }) => filename.split("-")[1] === version);
+  const versions = files.flatMap(({ filename }) => SDIST.exec(filename)?.[2] ?? []);
+  const others = versions.length === 0 ? "of none" : `of ${[...new Set(versions)].slice(-5).join(", ")}`;
+  throw new EnvironmentError(
+    "no-source",
+    `${source}: the index has ${hasWheels ? "only wheels" : "nothing"} of that version; expected a source package (.tar.gz), which it has ${others}`,
+  );
 }
 
 interface IndexFile {
@@ -103,6 +110,8 @@ async function filesOnIndex(packageName: string, signal?: AbortSignal): Promise<
     headers: { accept: "application/vnd.pypi.simple.v1+json" },
     ...(signal && { signal }),
   });
+  if (response.status === 404)
+    throw new EnvironmentError("no-source", `pypi:${packageName}: the index ${index} has no such project`);
   if (!response.ok) throw new Error(`${address} answered ${response.status}`);
   const { files } = (await response.json()) as {
     readonly files: readonly {

@@ -293,7 +293,7 @@ describe.runIf(runs)("an image", () => {
 
   it("is refused with what is wrong, and nothing of it stays", async () => {
     const refused = [
-      [{ source: "docker:tadpole-no-such-image:none" }, "expected an image that the daemon at"],
+      [{ source: "docker:tadpole-no-such-image:none" }, "expected an image that the daemon has, found none"],
       [{ workdir: "/no/such/folder" }, "/no/such/folder"],
       [{ tests: ["nowhere/*"] }, "--tests"],
       [{ test: { ...TEST, argv: ["sh", "-c", "exit 1"] } }, "reported no test"],

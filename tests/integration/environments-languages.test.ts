@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -193,38 +192,6 @@ describe("a commit of a git repository", () => {
     });
     expect(again).toEqual(environment);
   }, 120_000);
-
-  it("leaves nothing of what is refused: no such ref, no tests, a name that is taken", async () => {
-    await expect(add("v9.9.9", { name: "none" })).rejects.toMatchObject({
-      kind: "install",
-      message: expect.stringContaining("v9.9.9"),
-    });
-    await expect(add("v1.8.1", { name: "none", tests: ["nowhere/**"] })).rejects.toMatchObject({
-      kind: "unknown",
-      message: expect.stringContaining("--tests"),
-    });
-    await expect(add("v1.8.1", { name: "minimist" })).rejects.toThrow(
-      /there is an environment minimist already/,
-    );
-    expect(existsSync(join(data(), "environments", "added", "none"))).toBe(false);
-  }, 60_000);
-
-  it("is refused with one clear error when its test command never ends, or reports no test", async () => {
-    const command = (script: string) => ({
-      name: "endless",
-      sources: ["parse.js"],
-      tests: ["test/**"],
-      test: { argv: ["bash", "-c", script], format: "tap" as const, reportFile: null },
-    });
-    await expect(add("v1.8.1", { ...command("sleep 1000"), wallSeconds: 1 })).rejects.toMatchObject({
-      kind: "tests-fail",
-      message: expect.stringContaining("did not reach their end: stopped by the timeout limit"),
-    });
-    await expect(add("v1.8.1", command("true"))).rejects.toMatchObject({
-      kind: "tests-fail",
-      message: expect.stringContaining("reported no test"),
-    });
-  }, 60_000);
 
   it("is removed with what was prepared of it, unless an experiment uses it", async () => {
     const remove = (users: readonly string[], force = false) =>

@@ -33,6 +33,7 @@ function cases<Kind extends string>(
 const all = [
   ...cases(EnvironmentError, {
     unknown: false,
+    "no-source": false,
     catalogue: false,
     install: true,
     "tests-fail": false,

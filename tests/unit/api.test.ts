@@ -231,6 +231,7 @@ const STACK: Record<StackErrorKind, number> = {
 };
 const ENVIRONMENT: Record<EnvironmentErrorKind, number> = {
   unknown: 422,
+  "no-source": 500,
   catalogue: 500,
   install: 500,
   "tests-fail": 500,

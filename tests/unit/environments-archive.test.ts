@@ -6,31 +6,9 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readArchive } from "../../services/environments/archive.ts";
+import { TAR_END, tarEntry } from "../support/tar-entry.ts";
 
 const run = promisify(execFile);
-
-/** One entry of an archive, as ill-meant as its fields. */
-function entry(name: string, type: string, options: { link?: string; content?: string } = {}): Buffer {
-  const content = Buffer.from(options.content ?? "");
-  const header = Buffer.alloc(512);
-  header.write(name, 0);
-  header.write("0000644\0", 100);
-  header.write(`${content.length.toString(8).padStart(11, "0")}\0`, 124);
-  header.write(type, 156);
-  header.write(options.link ?? "", 157);
-  header.write("ustar\x0000", 257);
-  header.write("        ", 148);
-  header.write(
-    `${header
-      .reduce((sum, byte) => sum + byte, 0)
-      .toString(8)
-      .padStart(6, "0")}\0 `,
-    148,
-  );
-  return Buffer.concat([header, content, Buffer.alloc((512 - (content.length % 512)) % 512)]);
-}
-
-const END = Buffer.alloc(1024);
 
 describe("an archive of sources", () => {
   let folder: string;
@@ -59,19 +37,19 @@ describe("an archive of sources", () => {
   );
 
   it.each<[string, Buffer, RegExp]>([
-    ["..", entry("p/../../x", "0"), /evil\.tar: entry "p\/\.\.\/\.\.\/x": .*found \.\./],
-    ["an absolute path", entry("/etc/passwd", "0"), /entry "\/etc\/passwd": .*absolute/],
+    ["..", tarEntry("p/../../x", "0"), /evil\.tar: entry "p\/\.\.\/\.\.\/x": .*found \.\./],
+    ["an absolute path", tarEntry("/etc/passwd", "0"), /entry "\/etc\/passwd": .*absolute/],
     [
       "a link out by ..",
-      entry("p/l", "2", { link: "../../x" }),
+      tarEntry("p/l", "2", { link: "../../x" }),
       /entry "p\/l": links to \.\.\/\.\.\/x, outside/,
     ],
-    ["an absolute link", entry("p/l", "2", { link: "/etc" }), /links to \/etc, outside/],
-    ["a hard link out", entry("p/l", "1", { link: "../x" }), /entry "\.\.\/x": .*found \.\./],
-    ["a device", entry("p/null", "3"), /entry "p\/null": .*device or a pipe/],
-    ["a pipe", entry("p/pipe", "6"), /device or a pipe/],
+    ["an absolute link", tarEntry("p/l", "2", { link: "/etc" }), /links to \/etc, outside/],
+    ["a hard link out", tarEntry("p/l", "1", { link: "../x" }), /entry "\.\.\/x": .*found \.\./],
+    ["a device", tarEntry("p/null", "3"), /entry "p\/null": .*device or a pipe/],
+    ["a pipe", tarEntry("p/pipe", "6"), /device or a pipe/],
   ])("with %s is refused, naming archive and entry", (_what, bad, message) => {
-    const archive = Buffer.concat([entry("p/a.py", "0", { content: "a" }), bad, END]);
+    const archive = Buffer.concat([tarEntry("p/a.py", "0", { content: "a" }), bad, TAR_END]);
     for (const bytes of [archive, gzipSync(archive)]) {
       expect(() => readArchive("evil.tar", bytes)).toThrow(message);
       expect(() => readArchive("evil.tar", bytes)).toThrow(expect.objectContaining({ kind: "install" }));
@@ -79,7 +57,7 @@ describe("an archive of sources", () => {
   });
 
   it("that is cut, damaged or no archive is refused", () => {
-    const whole = Buffer.concat([entry("p/a.py", "0", { content: "a".repeat(2000) }), END]);
+    const whole = Buffer.concat([tarEntry("p/a.py", "0", { content: "a".repeat(2000) }), TAR_END]);
     expect(() => readArchive("x.tar", whole.subarray(0, 900))).toThrow(
       /x\.tar: ends in the middle of "p\/a\.py"/,
     );
