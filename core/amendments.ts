@@ -16,13 +16,21 @@ export interface AmendedSettings {
   readonly amendments: readonly Amendment[];
 }
 
-/** Of a request that was made in `iteration`, 0 = before the first: from when on it holds, and the value that is in force there without it. */
+/** Where an experiment stands when it is asked for an amendment. */
+export interface Moment {
+  /** The one that runs; 0 before the first. */
+  readonly iteration: number;
+  /** The last one whose input is pinned: it may be about to begin, or have failed and be taken up again. */
+  readonly pinned: number;
+}
+
+/** From when on a request holds, and the value that is in force there without it. */
 export function amendmentOf(
   { settings, amendments }: AmendedSettings,
   { request, path, value }: AmendRequest,
-  iteration: number,
+  { iteration, pinned }: Moment,
 ): Amendment {
-  const fromIteration = iteration + (AMENDABLE[path]?.atOnce ? 0 : 1);
+  const fromIteration = AMENDABLE[path]?.atOnce ? iteration : pinned + 1;
   const old = settingAt(pinnedSettings(settings, amendments, fromIteration), path) as number | boolean;
   return { request, path, value, old, fromIteration };
 }
@@ -31,24 +39,20 @@ export function amendmentOf(
  * Why the request cannot be met: one sentence that names the field and what was expected of it; null when it can. The settings are checked as a whole
  * in every iteration from the amendment's first on, also in those that `iterations` leaves out: it may be raised later.
  */
-export function amendmentRefusal(
-  amended: AmendedSettings,
-  request: AmendRequest,
-  iteration: number,
-): string | null {
+export function amendmentRefusal(amended: AmendedSettings, request: AmendRequest, at: Moment): string | null {
   const problem = amendmentProblem(request.path, request.value);
   if (problem !== null) return problem;
   const { settings } = amended;
-  const { fromIteration: first, ...amendment } = amendmentOf(amended, request, iteration);
+  const { fromIteration: first, ...amendment } = amendmentOf(amended, request, at);
   const amendments = [...amended.amendments, { ...amendment, fromIteration: first }];
   // Between two of these no setting changes.
   const changes = [...settings.overrides, ...amendments].map(({ fromIteration }) => fromIteration);
-  for (const at of [...new Set(changes)].filter((from) => from >= first).sort((a, b) => a - b)) {
-    const inForce = pinnedSettings(settings, amendments, at);
+  for (const from of [...new Set(changes)].filter((from) => from >= first).sort((a, b) => a - b)) {
+    const inForce = pinnedSettings(settings, amendments, from);
     const [found] = checkSettings(inForce);
     if (found === undefined) continue;
     const field = found.path.join(".");
-    return `${field}: expected ${found.expected}, found ${JSON.stringify(settingAt(inForce, field))} in iteration ${at}`;
+    return `${field}: expected ${found.expected}, found ${JSON.stringify(settingAt(inForce, field))} in iteration ${from}`;
   }
   return null;
 }

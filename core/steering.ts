@@ -1,5 +1,6 @@
 /** Steering of a running experiment: what can be asked of it, what it answers, and which settings may change while it runs. */
 import { type ExperimentSettings, settingsAt } from "./experiment.ts";
+import type { Phase } from "./search-attributes.ts";
 
 /** Every request has an id of its own; the same id again changes nothing and gives the same answer. */
 export interface Request {
@@ -14,6 +15,14 @@ export interface PauseRequest extends Request {
   readonly reason: string;
 }
 
+/** Phases that can be cut short. */
+export const SKIPPABLE = ["pool", "climb", "selection", "evaluation"] as const satisfies readonly Phase[];
+
+export interface SkipRequest extends Request {
+  /** The one that is meant, so that a request that comes late ends no other; absent = whatever is in hand. */
+  readonly phase?: (typeof SKIPPABLE)[number];
+}
+
 export interface AmendRequest extends Request {
   /** Dotted path of a setting that `AMENDABLE` lists. */
   readonly path: string;
@@ -25,7 +34,7 @@ export type SteeringStatus = "running" | "pausing" | "paused" | "stopping" | "en
 
 export interface Amendment extends AmendRequest {
   readonly old: number | boolean;
-  /** An iteration's input is pinned, so that an amendment holds from the next one on; `atOnce` ones from the one that runs. */
+  /** The first whose input was not pinned yet when it was made; of `atOnce` ones the one that ran. */
   readonly fromIteration: number;
 }
 

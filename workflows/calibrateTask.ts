@@ -2,6 +2,7 @@
 import type { CandidateRef, GroupInput, ValidateInput } from "../activities/types.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import { type Counts, estimatedRate, nextRollouts, type ProbePlan, probePlan } from "../core/probing.ts";
 import type { Reuse } from "../core/reuse.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
 import type { Outcome } from "../core/search-attributes.ts";
@@ -31,7 +32,7 @@ export interface CalibrateTaskOutput {
   readonly refinements: number;
   /** Why it was dropped: a gate, or the filter's reason. */
   readonly reason: string | null;
-  /** Of its latest probe; null when it was not probed. */
+  /** Of its latest probe, of `filter.probes`: scaled where it stopped early; null when it was not probed. */
   readonly passes: number | null;
   /** The latest that a probe's rollouts had to be tried again for. */
   readonly failure: string | null;
@@ -70,6 +71,7 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
   if (taskId === null) return end("rejected", { reason: rejectedBy });
   let level = synthesis.startLevel;
   if (!filter.enabled) return end("admitted", { admitted: { taskId, environment, level, probeGroup: null } });
+  const plan = probePlan(filter);
   const probed: StatementLevel[] = [];
   for (; ; refinements++) {
     probed.push(level);
@@ -91,8 +93,8 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
       policyServer: settings.policy,
       reuse: input.reuse ?? null,
     };
-    const probe = await collect({ group });
-    passes = probe.passes;
+    const probe = await collectProbe(group, plan);
+    passes = Math.round(estimatedRate(plan, probe) * plan.runs);
     failure = probe.failure ?? failure;
     const decision = await records.filter({
       recordScope: scopeKey(scope),
@@ -101,16 +103,36 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
       level,
       refinement: refinements,
       probed,
-      group,
-      passes,
+      group: { ...group, size: probe.runs },
+      passes: probe.passes,
       filter,
       levels: { min: synthesis.minLevel, max: synthesis.maxLevel },
     });
-    if (decision.action === "admit")
+    if (decision.action === "admit") {
+      // What was left out of the probe is made up for: a training group is whole.
+      if (filter.probesAsGroups && probe.runs < group.size) await collect({ group, from: probe.runs });
       return end("admitted", { admitted: { taskId, environment, level, probeGroup: group.key } });
+    }
     if (decision.action === "drop") return end("dropped", { reason: decision.reason });
     const { written, reason } = await records.refine({ taskId, level: decision.level });
     if (!written) return end("dropped", { reason });
     level = decision.level;
+  }
+}
+
+/** Rollouts of a probe, a few at a time where it may stop early: none is begun that the decision might do without. */
+async function collectProbe(
+  group: GroupInput,
+  plan: ProbePlan,
+): Promise<Counts & { readonly failure: string | null }> {
+  let counts: Counts = { passes: 0, runs: 0 };
+  let failure: string | null = null;
+  for (;;) {
+    const more = nextRollouts(plan, counts);
+    if (more === 0) return { ...counts, failure };
+    const runs = counts.runs + more;
+    const collected = await collect({ group: { ...group, size: runs }, from: counts.runs });
+    counts = { passes: collected.passes, runs };
+    failure = collected.failure ?? failure;
   }
 }

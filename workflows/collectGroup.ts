@@ -5,6 +5,8 @@ import { sandboxes } from "./config.ts";
 
 export interface CollectGroupInput {
   readonly group: GroupInput;
+  /** Members before this one are on record; absent = none. */
+  readonly from?: number;
 }
 
 export interface CollectedGroup extends VerifyOutput {
@@ -14,8 +16,8 @@ export interface CollectedGroup extends VerifyOutput {
 
 /** Infrastructure failures are no sample: the activity counts them, and holds the experiment when a slot has had too many. */
 export async function collect(input: CollectGroupInput): Promise<CollectedGroup> {
-  const { group } = input;
-  const members = Array.from({ length: group.size }, (_, member) => member);
+  const { group, from = 0 } = input;
+  const members = Array.from({ length: group.size - from }, (_, n) => from + n);
   const rollouts = await Promise.all(members.map((member) => sandboxes.rollout({ group, member })));
   const verified = await sandboxes.verify(group);
   return { ...verified, failure: rollouts.findLast((rollout) => rollout.failure != null)?.failure ?? null };

@@ -131,7 +131,7 @@ async function iterate(
     try: found === null ? 1 : found.try + (found.stale ? 1 : 0),
   };
   if (current?.finished != null) return { scope, ...current.finished };
-  const settings = steering.pinnedAt(iteration);
+  const settings = steering.pin(iteration);
   const pinned: RunIterationInput = {
     scope,
     settings,
@@ -146,7 +146,7 @@ async function iterate(
   const running = await startChild(runIteration, {
     workflowId,
     args: [input],
-    ...describeIteration(scope, settings, input.policy.id),
+    ...describeIteration(scope, input.settings, input.policy.id),
     typedSearchAttributes: searchAttributes(attributesOf(scope, "pool", input.policy)),
   });
   steering.enter({ phase: "pool", iteration, try: scope.try, policy: input.policy.id }, workflowId);

@@ -28,7 +28,7 @@ import { records } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { named, rootCause } from "./failing.ts";
 import { fillTaskPool, type TaskPool } from "./fillTaskPool.ts";
-import { finishEarlySignal, phaseSignal } from "./messages.ts";
+import { type FinishEarly, finishEarlySignal, phaseSignal } from "./messages.ts";
 
 export interface RunIterationInput {
   readonly scope: Scope;
@@ -78,6 +78,8 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   const id = tryId(scope);
   let pool: TaskPool | null = null;
   const done: string[] = [];
+  /** Where it is, from the moment on in which the phase before was over. */
+  let current: Phase = "pool";
   /** Tells it wherever it is asked; the experiment may be gone, its iteration then ends with it. */
   const enter = async (phase: Phase): Promise<void> => {
     show(phase);
@@ -112,12 +114,14 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   let phase: ChildWorkflowHandle<Workflow> | null = null;
   let stopping = false;
   /** How the phase that was entered last is to come to an end early, where it is. */
-  let early: { readonly stop: boolean } | null = null;
+  let early: FinishEarly | null = null;
   // One that ends at this moment needs no telling.
   const tell = async () => {
     if (early !== null) await phase?.signal(finishEarlySignal, early).catch(() => undefined);
   };
   setHandler(finishEarlySignal, async (how) => {
+    // The experiment hears of a phase only after it has begun.
+    if (how.phase !== undefined && how.phase !== current) return;
     stopping ||= how.stop;
     early = how;
     await tell();
@@ -166,6 +170,7 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
     );
   }
   early = null;
+  current = "climb";
   await record("climb", null);
   await enter("climb");
   let checkpoints: readonly Checkpoint[] = [];
@@ -184,6 +189,7 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   }
   done.push(`climb: ${checkpoints.at(-1)?.update ?? 0} updates, ${checkpoints.length} checkpoints`);
   early = null;
+  current = "selection";
   await record("select", null);
   await enter("selection");
   const measured = (line: string) => {

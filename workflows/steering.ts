@@ -4,10 +4,11 @@ import {
   CancellationScope,
   type ExternalWorkflowHandle,
   getExternalWorkflowHandle,
+  patched,
   setCurrentDetails,
   setHandler,
 } from "@temporalio/workflow";
-import { amendmentOf, amendmentRefusal } from "../core/amendments.ts";
+import { amendmentOf, amendmentRefusal, type Moment } from "../core/amendments.ts";
 import { experimentDetails } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import type { Phase } from "../core/search-attributes.ts";
@@ -21,12 +22,15 @@ import {
   pinnedSettings,
   REMEMBERED,
   type Request,
+  SKIPPABLE,
+  type SkipRequest,
   type SteeringStatus,
 } from "../core/steering.ts";
 import { noteAttributes } from "./attributes.ts";
 import { records, watchers } from "./config.ts";
 import {
   amendUpdate,
+  type FinishEarly,
   finishEarlySignal,
   pauseUpdate,
   phaseSignal,
@@ -43,6 +47,8 @@ export interface SteeringState {
   readonly amendments: readonly Amendment[];
   /** Ids of answered requests, oldest first. */
   readonly answered: readonly string[];
+  /** The last iteration whose input is pinned; absent in states from before this was noted. */
+  readonly pinned?: number;
   /** Where it stood, and what it had measured; absent where it begins. */
   readonly place?: Place;
   readonly measured?: readonly string[];
@@ -72,6 +78,7 @@ export class Steering {
   /** Requests being done: the same one again waits for the first, and is answered as it is. */
   readonly #inHand = new Map<string, Promise<void>>();
   #place: Place;
+  #pinned: number;
   /** What was measured, one sentence each. */
   #measured: readonly string[];
   /** Workflow of the iteration that runs; null between iterations. */
@@ -86,6 +93,7 @@ export class Steering {
     this.#amendments = carried.amendments;
     this.#answered = carried.answered;
     this.#place = carried.place ?? { phase: "preparation", iteration: 0, try: 1, policy: null };
+    this.#pinned = carried.pinned ?? this.#place.iteration;
     this.#measured = carried.measured ?? [];
     this.#show();
     setHandler(stateQuery, () => this.state());
@@ -108,12 +116,18 @@ export class Steering {
       validator: ({ request }) => checkRequest(request),
     });
     setHandler(skipUpdate, (request) => this.#once(request, () => this.#skip(request)), {
-      validator: ({ request }) => {
+      validator: ({ request, phase }) => {
         checkRequest(request);
         if (this.#knows(request)) return;
+        if (phase !== undefined && !SKIPPABLE.includes(phase))
+          throw refused(`phase: expected one of ${SKIPPABLE.join(", ")}`);
         if (this.#stopping) throw refused(`experiment "${experiment}" is already stopping`);
         if (this.#place.phase === "preparation")
           throw refused("the preparation cannot be skipped: nothing could follow it");
+        if (phase !== undefined && phase !== this.#place.phase)
+          throw refused(
+            `phase: iteration ${this.#place.iteration} is in ${this.#place.phase}, not in ${phase}; nothing was skipped`,
+          );
       },
     });
     setHandler(amendUpdate, (request) => this.#once(request, () => this.#amend(request)), {
@@ -121,10 +135,10 @@ export class Steering {
         checkRequest(request);
         if (this.#knows(request)) return;
         const given = { settings, amendments: this.#amendments };
-        const problem = amendmentRefusal(given, { request, path, value }, this.#place.iteration);
+        const problem = amendmentRefusal(given, { request, path, value }, this.#moment());
         if (problem !== null) throw refused(problem);
-        if (path === "iterations" && (value as number) < this.#place.iteration)
-          throw refused(`iterations: iteration ${this.#place.iteration} has begun; expected at least that`);
+        if (path === "iterations" && (value as number) < this.#pinned)
+          throw refused(`iterations: iteration ${this.#pinned} has begun; expected at least that`);
       },
     });
   }
@@ -135,6 +149,7 @@ export class Steering {
       stopping: this.#stopping,
       amendments: this.#amendments,
       answered: this.#answered,
+      pinned: this.#pinned,
       place: this.#place,
       measured: this.#measured,
     };
@@ -156,13 +171,15 @@ export class Steering {
     return amended(this.#settings, this.#amendments, iteration);
   }
 
-  /** With the overrides, too. */
-  pinnedAt(iteration: number): ExperimentSettings {
+  /** With the overrides, too. What is amended from here on holds from a later iteration on, also before this one is entered. */
+  pin(iteration: number): ExperimentSettings {
+    this.#pinned = Math.max(this.#pinned, iteration);
     return pinnedSettings(this.#settings, this.#amendments, iteration);
   }
 
   enter(place: Place, iterationWorkflow: string | null = null): void {
     this.#place = place;
+    this.#pinned = Math.max(this.#pinned, place.iteration);
     this.#skipped = false;
     this.#iteration = iterationWorkflow === null ? null : getExternalWorkflowHandle(iterationWorkflow);
     const { phase, iteration, policy } = place;
@@ -271,25 +288,32 @@ export class Steering {
     await records.noteRequest({ experiment, request, verb: "stop" });
   }
 
-  async #skip({ request }: Request): Promise<void> {
+  async #skip({ request, phase }: SkipRequest): Promise<void> {
     this.#skipped = true;
-    await this.#finishEarly({ stop: false });
+    await this.#finishEarly({ stop: false, ...(phase === undefined ? {} : { phase }) });
     await records.noteRequest({ experiment: this.#experiment, request, verb: "skip" });
   }
 
   async #amend(request: AmendRequest): Promise<void> {
     const given = { settings: this.#settings, amendments: this.#amendments };
-    this.#amendments = [...this.#amendments, amendmentOf(given, request, this.#place.iteration)];
+    const { iteration } = this.#place;
+    // Before, one made between the pinning of an iteration and its start was said to hold in it.
+    const at = patched("amend-by-pinned") ? this.#moment() : { iteration, pinned: iteration };
+    this.#amendments = [...this.#amendments, amendmentOf(given, request, at)];
     await records.amend({ experiment: this.#experiment, amendments: this.#amendments });
     this.#show();
   }
 
-  async #finishEarly(how: { readonly stop: boolean }): Promise<void> {
+  async #finishEarly(how: FinishEarly): Promise<void> {
     try {
       await this.#iteration?.signal(finishEarlySignal, how);
     } catch {
       // It ended meanwhile: nothing is left to be cut short.
     }
+  }
+
+  #moment(): Moment {
+    return { iteration: this.#place.iteration, pinned: this.#pinned };
   }
 
   #knows(request: string): boolean {

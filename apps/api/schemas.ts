@@ -1,5 +1,6 @@
 /** Shapes of requests and answers, as the validator checks them and the OpenAPI document shows them. */
 import { z } from "zod";
+import { SKIPPABLE } from "../../core/steering.ts";
 import {
   COUNT_LIMIT,
   FILTER_WORD,
@@ -83,6 +84,10 @@ export const pauseBody = z.strictObject({
     .regex(/^[^\0]*$/)
     .optional(),
 });
+/** No body at all: whatever phase is in hand. */
+export const skipBody = z
+  .strictObject({ phase: z.enum(SKIPPABLE).optional().describe("Refused where another one is in hand.") })
+  .nullish();
 export const amendBody = z.strictObject({
   path: z.string().max(200),
   value: z.union([z.number(), z.boolean()]),

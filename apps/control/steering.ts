@@ -21,6 +21,7 @@ import {
   type Hold,
   type PauseRequest,
   type Request,
+  type SkipRequest,
 } from "../../core/steering.ts";
 import {
   type Db,
@@ -107,11 +108,11 @@ export function stopExperiment(
   return update(session, name, stopUpdate, request);
 }
 
-/** Ends the current phase with what it has. Throws as `resumeExperiment` does. */
+/** Ends the current phase with what it has; refused where another one is meant. Throws as `resumeExperiment` does. */
 export function skipPhase(
   session: SteeringContext,
   name: string,
-  request: Request,
+  request: SkipRequest,
 ): Promise<ExperimentSteering> {
   return update(session, name, skipUpdate, request);
 }

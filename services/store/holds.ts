@@ -9,6 +9,7 @@ import type { Db } from "./database.ts";
 import { recordEvent } from "./events.ts";
 import { getExperiment } from "./experiments.ts";
 import type { Executor } from "./rows.ts";
+import { latestTries } from "./summary.ts";
 
 export interface HoldState {
   readonly hold: Hold | null;
@@ -111,6 +112,8 @@ export interface SteeringOnRecord {
   readonly amendments: readonly Amendment[];
   /** Ids of the latest requests, oldest first. */
   readonly answered: readonly string[];
+  /** The last iteration whose input is pinned, 0 before the first: a stale one is pinned anew when it is run again. */
+  readonly pinned: number;
 }
 
 /** What a new run of an experiment must know of the runs before it. Throws StoreError `missing`. */
@@ -125,9 +128,11 @@ export async function steeringOnRecord(db: Executor, name: string): Promise<Stee
     .orderBy("key")
     .limit(REMEMBERED)
     .execute();
+  const tries = await latestTries(db, name);
   return {
     hold: hold as Hold | null,
     amendments: amendments as readonly Amendment[],
     answered: rows.flatMap(({ detail }) => (detail as { request?: string }).request ?? []).reverse(),
+    pinned: tries.findLast(({ stale }) => !stale)?.iteration ?? 0,
   };
 }

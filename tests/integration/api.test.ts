@@ -173,6 +173,14 @@ describe("one experiment", () => {
     expect((await get("/v1/experiments/done-1/state")).json().status).toBe("ended");
     expect((await post("/v1/experiments/done-1/pause", {})).statusCode).toBe(409);
     expect((await post("/v1/experiments/none/stop", {})).statusCode).toBe(404);
+    const skip = "/v1/experiments/done-1/skip";
+    const bare = { method: "POST", url: skip, headers: { "idempotency-key": "bare" } } as const;
+    expect((await api.inject(bare)).statusCode).toBe(409);
+    expect((await post(skip, { phase: "climb" })).statusCode).toBe(409);
+    expect((await post(skip, { phase: "preparation" })).json()).toMatchObject({
+      status: 400,
+      field: "phase",
+    });
     expect((await post("/v1/experiments/done-1/iterations/9/replay", { dryRun: true })).statusCode).toBe(404);
   });
 });

@@ -208,6 +208,10 @@ describe("a running experiment", () => {
     expect(await pause(name, "p1", "another reason")).toMatchObject({ hold });
     expect(await resume(name, "r1")).toMatchObject({ status: "running", hold: null });
     expect((await amend(name, "a1", "climb.updates", 2)).amendments).toMatchObject([{ old: 3, value: 2 }]);
+    await expect(skipPhase(session(), name, { request: "k1", phase: "pool" })).rejects.toMatchObject({
+      kind: "refused",
+      message: "phase: iteration 1 is in climb, not in pool; nothing was skipped",
+    });
     played.let(1, 1, 2, 3);
     await played.reached(2, 1);
     expect(await pause(name, "p1")).toMatchObject({ status: "running", hold: null, iteration: 2 });

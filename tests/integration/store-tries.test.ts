@@ -25,6 +25,7 @@ import {
   replayingAlone,
   sealRollout,
   setVerdict,
+  steeringOnRecord,
   takeOverRollout,
 } from "../../services/store/index.ts";
 import { startTestPostgres, type TestPostgres } from "../support/postgres.ts";
@@ -77,6 +78,7 @@ describe("addTry", () => {
   it("numbers tries, records what is theirs, and marks later iterations as stale", async () => {
     const base = await begin("numbered", 1);
     await begin("numbered", 2);
+    expect((await steeringOnRecord(db, "numbered")).pinned).toBe(2);
     expect(await replayOf(base, "r1", { "optimizer.learningRate": 0.5 })).toEqual({
       experiment: "numbered",
       iteration: 1,
@@ -94,6 +96,8 @@ describe("addTry", () => {
       stale: false,
     });
     expect(later).toMatchObject({ iteration: 2, try: 1, stale: true });
+    // It will be pinned anew, with whatever is amended until then.
+    expect((await steeringOnRecord(db, "numbered")).pinned).toBe(1);
     expect(await findReplay(db, "numbered", "r1")).toMatchObject({
       iteration: 1,
       try: 2,

@@ -1,7 +1,9 @@
 /** Every setting that may be amended reaches whatever reads it: one experiment in which they all are, each seen from the next iteration on. */
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AMENDABLE } from "../../core/steering.ts";
+import { packageRoot } from "../../infra/stack/index.ts";
 import { amendUpdate } from "../../workflows/messages.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import {
@@ -118,7 +120,7 @@ const AMENDED: Readonly<
 
 let bench: WorkflowBench;
 beforeAll(async () => {
-  bench = await openWorkflowBench(await bundleWorkflows());
+  bench = await openWorkflowBench(await bundleWorkflows(join(packageRoot, "tests/support/late-start.ts")));
   bench.use(recorder);
   const settings = changed(
     "iterations=4",
@@ -161,6 +163,40 @@ describe("an amendment", () => {
   it("of iterations ends the experiment after so many", () => {
     const begun = recorder.inputs("recordIteration").map(({ scope }) => scope.iteration);
     expect(Math.max(...begun)).toBe(3);
+  });
+
+  it("made after an iteration was pinned and before it is entered holds from the one after it", async () => {
+    const pinned = [1, 2].map(() => Promise.withResolvers<void>());
+    const own = new Recorder({
+      recordIteration: ({ scope, status }) => {
+        if (status === "pool") pinned[scope.iteration - 1]?.resolve();
+      },
+    });
+    bench.use(own);
+    const handle = await bench.client.workflow.start("runExperiment", {
+      workflowId: "exp/late",
+      taskQueue: QUEUES.orchestrate,
+      args: [
+        { name: "late", settings: changed("iterations=2", "climb.updates=3", "evaluation.greedy=true") },
+      ],
+    });
+    const current = bench.client.workflow.getHandle("exp/late");
+    const amend = (path: string, value: number | boolean) =>
+      current.executeUpdate(amendUpdate, { args: [{ request: path, path, value }] });
+    await pinned[0]!.promise;
+    expect(await amend("climb.updates", 1)).toMatchObject({
+      iteration: 0,
+      amendments: [{ old: 3, value: 1, fromIteration: 2 }],
+    });
+    await pinned[1]!.promise;
+    expect((await amend("evaluation.greedy", false)).amendments[1]).toMatchObject({ fromIteration: 3 });
+    await handle.result();
+    const updates = own.inputs("update").map(({ scope, update }) => `${scope.iteration}.${update}`);
+    expect(updates).toEqual(["1.1", "1.2", "1.3", "2.1"]);
+    // Evaluations after an iteration go by the settings it was pinned with.
+    expect(own.inputs("evaluate").some(({ scope, mode }) => scope.iteration === 2 && mode === "greedy")).toBe(
+      true,
+    );
   });
 
   it("is looked for of every setting that may be amended", () => {

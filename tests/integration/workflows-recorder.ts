@@ -26,9 +26,14 @@ export const smallest = applyOverrides(parseExperimentFile(readFileSync(file, "u
 export const changed = (...overrides: string[]): ExperimentSettings => applyOverrides(smallest, overrides);
 export const scopeOf = (experiment: string, iteration = 1): Scope => ({ experiment, iteration, try: 1 });
 
-export function bundleWorkflows(): Promise<WorkflowBundle> {
+/** `interceptors` are files that the bundle holds beside the workflows. */
+export function bundleWorkflows(...interceptors: readonly string[]): Promise<WorkflowBundle> {
   const logger = new DefaultLogger("ERROR");
-  return bundleWorkflowCode({ workflowsPath: join(packageRoot, "workflows/index.ts"), logger });
+  return bundleWorkflowCode({
+    workflowsPath: join(packageRoot, "workflows/index.ts"),
+    workflowInterceptorModules: [...interceptors],
+    logger,
+  });
 }
 
 type Name = keyof Activities;

@@ -2,7 +2,7 @@
 import { Context } from "@temporalio/activity";
 import { WorkflowUpdateFailedError } from "@temporalio/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Hold, Request } from "../../core/steering.ts";
+import type { Hold, Request, SkipRequest } from "../../core/steering.ts";
 import {
   amendUpdate,
   pauseUpdate,
@@ -257,6 +257,50 @@ describe("runExperiment", () => {
     gate.resolve();
     expect(await handle.result()).toMatchObject({ id: "start" });
     expect(recorder.inputs("update")).toHaveLength(0);
+  });
+
+  it("skips the phase that a skip names, and no other", async () => {
+    const [over, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [updating, updated] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const recorder = new Recorder({
+      recordIteration: async ({ status }) => {
+        if (status !== "climb") return;
+        over.resolve();
+        await gate.promise;
+      },
+      update: async ({ parent, update }) => {
+        updating.resolve();
+        await updated.promise;
+        return policyOf(`${parent.id}+${update}`, parent.id, parent.step + 1);
+      },
+    });
+    const handle = await started("named", recorder, "climb.updates=3");
+    const current = bench.client.workflow.getHandle("exp/named");
+    const skip = (request: string, phase: string) =>
+      current.executeUpdate(skipUpdate, {
+        args: [{ request, phase: phase as SkipRequest["phase"] & string }],
+      });
+    const refused = (message: string) => ({ cause: { type: "BadInput", message } });
+    await over.promise;
+    await expect(skip("k1", "rest")).rejects.toMatchObject(
+      refused("phase: expected one of pool, climb, selection, evaluation"),
+    );
+    await expect(skip("k1", "climb")).rejects.toMatchObject(
+      refused("phase: iteration 1 is in pool, not in climb; nothing was skipped"),
+    );
+    // The pool is over, but the iteration has not said so yet: the climb must not be ended in its place.
+    await skip("k1", "pool");
+    gate.resolve();
+    await updating.promise;
+    await expect(skip("k2", "pool")).rejects.toMatchObject(
+      refused("phase: iteration 1 is in climb, not in pool; nothing was skipped"),
+    );
+    // Answered once, and again whatever runs now.
+    expect(await skip("k1", "pool")).toMatchObject({ phase: "climb" });
+    await skip("k3", "climb");
+    updated.resolve();
+    expect(await handle.result()).toMatchObject({ id: "start+1" });
+    expect(recorder.inputs("update")).toHaveLength(1);
   });
 
   it("is looked after on a queue of its own, however many there are", async () => {

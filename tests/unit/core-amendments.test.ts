@@ -27,6 +27,7 @@ const withOverrides = (...overrides: readonly IterationOverride[]): ExperimentSe
   ...base,
   overrides,
 });
+const at = (iteration: number, pinned = iteration) => ({ iteration, pinned });
 const request = (path: string, value: number | boolean) => ({ request: `${path}=${value}`, path, value });
 
 /** Requests one after the other, each in an iteration; those that are refused leave all as it was. */
@@ -38,8 +39,8 @@ function askAll(
   let amendments: readonly Amendment[] = [];
   for (const { path, value, during } of [...asked].sort((a, b) => a.during - b.during)) {
     const before = { settings, amendments };
-    const made = amendmentOf(before, request(path, value), during);
-    const refusal = amendmentRefusal(before, request(path, value), during);
+    const made = amendmentOf(before, request(path, value), at(during));
+    const refusal = amendmentRefusal(before, request(path, value), at(during));
     each(before, made, refusal);
     if (refusal === null) amendments = [...amendments, made];
   }
@@ -99,7 +100,7 @@ describe("a request to amend", () => {
     ["optimizer.learningRate", 0, "optimizer.learningRate: expected a number above 0"],
     ["climb.updates", 0, "climb.updates: expected a whole number of at least 1"],
   ])("%s = %s is refused", (path, value, expected) => {
-    expect(amendmentRefusal({ settings: base, amendments: [] }, request(path, value), 1)).toBe(expected);
+    expect(amendmentRefusal({ settings: base, amendments: [] }, request(path, value), at(1))).toBe(expected);
   });
 
   it("is refused for an iteration that comes later, and named is which", () => {
@@ -107,17 +108,23 @@ describe("a request to amend", () => {
       { fromIteration: 2, filter: { band: { low: 0.2, high: 0.9 } } },
       { fromIteration: 5, filter: { band: { low: 0.2, high: 0.5 } } },
     );
-    expect(amendmentRefusal({ settings, amendments: [] }, request("filter.band.low", 0.6), 1)).toBe(
+    expect(amendmentRefusal({ settings, amendments: [] }, request("filter.band.low", 0.6), at(1))).toBe(
       "filter.band.low: expected at most filter.band.high (0.5), found 0.6 in iteration 5",
     );
-    expect(amendmentRefusal({ settings, amendments: [] }, request("filter.band.low", 0.45), 1)).toBeNull();
+    expect(
+      amendmentRefusal({ settings, amendments: [] }, request("filter.band.low", 0.45), at(1)),
+    ).toBeNull();
   });
 
   it("goes by what was amended before", () => {
-    const first = amendmentOf({ settings: base, amendments: [] }, request("synthesis.maxCandidates", 9), 1);
+    const first = amendmentOf(
+      { settings: base, amendments: [] },
+      request("synthesis.maxCandidates", 9),
+      at(1),
+    );
     const amended = { settings: base, amendments: [first] };
-    expect(amendmentRefusal(amended, request("synthesis.poolTasks", 9), 1)).toBeNull();
-    expect(amendmentRefusal(amended, request("synthesis.poolTasks", 10), 1)).toMatch(/poolTasks \(10\)/);
+    expect(amendmentRefusal(amended, request("synthesis.poolTasks", 9), at(1))).toBeNull();
+    expect(amendmentRefusal(amended, request("synthesis.poolTasks", 10), at(1))).toMatch(/poolTasks \(10\)/);
   });
 
   it("is refused just where the schema refuses the settings of an iteration that it holds in", () => {
@@ -194,16 +201,23 @@ describe("an amendment and the overrides of the file", () => {
       }),
     );
     const settings = withOverrides({ fromIteration: 1, filter: { band: { low: 0.2, high: 0.9 } } });
-    expect(amendmentOf({ settings, amendments: [] }, request("filter.band.low", 0.05), 1)).toMatchObject({
+    expect(amendmentOf({ settings, amendments: [] }, request("filter.band.low", 0.05), at(1))).toMatchObject({
       old: 0.2,
       fromIteration: 2,
     });
   });
 
   it("of what no iteration has pinned it holds at once", () => {
-    const made = (path: string) => amendmentOf({ settings: base, amendments: [] }, request(path, 3), 2);
+    const made = (path: string) => amendmentOf({ settings: base, amendments: [] }, request(path, 3), at(2));
     expect(made("iterations").fromIteration).toBe(2);
     expect(made("limits.infrastructureRetries").fromIteration).toBe(2);
     expect(made("climb.updates").fromIteration).toBe(3);
+  });
+
+  it("holds from the first iteration on that is not pinned, also where that is not the next", () => {
+    const made = (path: string) =>
+      amendmentOf({ settings: base, amendments: [] }, request(path, 3), at(0, 2)).fromIteration;
+    expect(made("climb.updates")).toBe(3);
+    expect(made("iterations")).toBe(0);
   });
 });

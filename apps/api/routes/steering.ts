@@ -22,6 +22,7 @@ import {
   postHeaders,
   problems,
   record,
+  skipBody,
   steering,
   whole,
 } from "../schemas.ts";
@@ -30,7 +31,6 @@ import type { Api, ApiContext } from "../types.ts";
 const SIMPLE = {
   resume: { summary: "End the hold, whatever its reason", run: resumeExperiment },
   stop: { summary: "Select the best checkpoint so far and finish", run: stopExperiment },
-  skip: { summary: "End the current phase with what it has", run: skipPhase },
 };
 
 export function steeringRoutes(api: Api, { session }: ApiContext): void {
@@ -61,6 +61,18 @@ export function steeringRoutes(api: Api, { session }: ApiContext): void {
       once(session.db, request, reply, (key) => {
         const { reason = "paused over HTTP" } = request.body;
         return answered(pauseExperiment(session, request.params.name, { request: key.request, reason }));
+      }),
+  });
+  api.route({
+    method: "POST",
+    url: "/v1/experiments/:name/skip",
+    config: { scope: "write" },
+    schema: { ...common, summary: "End the current phase with what it has", body: skipBody },
+    handler: (request, reply) =>
+      once(session.db, request, reply, (key) => {
+        const phase = request.body?.phase;
+        const asked = { request: key.request, ...(phase === undefined ? {} : { phase }) };
+        return answered(skipPhase(session, request.params.name, asked));
       }),
   });
   api.route({
