@@ -3,12 +3,18 @@ import { CancelledFailure } from "@temporalio/activity";
 import { errorKind } from "../core/errors.ts";
 import { random } from "../core/random.ts";
 import { mayReuseGroup } from "../core/reuse.ts";
-import { isTruncated, type Trajectory } from "../core/trajectory.ts";
+import type { FileChange } from "../core/task.ts";
+import { type ExitReason, isTruncated, type Trajectory } from "../core/trajectory.ts";
 import { historyOverlay, withoutHistory } from "../services/environments/index.ts";
 import type { LimitOverrides } from "../services/environments/types.ts";
 import { limitsOf } from "../services/grading/index.ts";
-import { HARNESS_VERSION, type LedgerTurn, runRollout } from "../services/harness/index.ts";
-import type { Sandbox, SandboxLimits } from "../services/sandbox/runtime.ts";
+import {
+  HARNESS_VERSION,
+  type LedgerTurn,
+  type RolloutOutcome,
+  runRollout,
+} from "../services/harness/index.ts";
+import { type Sandbox, type SandboxLimits, tookAllMemory } from "../services/sandbox/runtime.ts";
 import {
   appendTurn,
   closeSlot,
@@ -96,7 +102,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         },
         onAnew: beginAnew,
       });
-      const { trajectory, modelSeconds, toolSeconds } = await runRollout({
+      const outcome = await runRollout({
         ...settings,
         statement: statement.text,
         policy: group.policy.id,
@@ -113,7 +119,9 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         resumed: restored.rows,
         onTurn: (turn) => beat({ turn }),
       });
-      if (trajectory.exit === "cancelled") throw new CancelledFailure("the rollout was cancelled");
+      if (outcome.trajectory.exit === "cancelled") throw new CancelledFailure("the rollout was cancelled");
+      const { exit, tree, change } = await handedIn(restored.sandbox, outcome);
+      const trajectory = { ...outcome.trajectory, exit };
       const row = await sealRollout(services.db, attempt.fence, {
         key,
         group_key: group.key,
@@ -122,20 +130,20 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         level: group.level,
         policy: group.policy.id,
         content_key: contentKey,
-        exit: trajectory.exit,
-        truncated: isTruncated(trajectory.exit),
+        exit,
+        truncated: isTruncated(exit),
         turns: trajectory.turns.length,
         generated_tokens: trajectory.generatedTokens,
         outcome: null,
         rule: null,
         raw_reward: null,
         reward: null,
-        tree_hash: await restored.sandbox.treeHash(),
-        change: withoutHistory(await restored.sandbox.changes()),
+        tree_hash: tree,
+        change,
         trajectory: await putJson(services.artifacts, trajectory, "trajectory"),
         tools: toolCounts(trajectory),
-        model_seconds: modelSeconds,
-        tool_seconds: toolSeconds,
+        model_seconds: outcome.modelSeconds,
+        tool_seconds: outcome.toolSeconds,
       });
       return { ...summary(row), failure: attempt.previous?.error ?? null };
     } catch (error) {
@@ -157,6 +165,26 @@ function renewLease(sandbox: Sandbox): void {
   try {
     sandbox.renew(Date.now());
   } catch {}
+}
+
+/**
+ * What is graded. Where the sandbox was killed whole for what its own commands took of memory, what was done in it is gone: the rollout hands in
+ * the tree it was given, and is scored for that. Trying again would end the same way.
+ */
+async function handedIn(
+  sandbox: Sandbox,
+  { trajectory, treeGiven }: RolloutOutcome,
+): Promise<{ readonly exit: ExitReason; readonly tree: string; readonly change: readonly FileChange[] }> {
+  const nothing = { exit: "tool_error", tree: treeGiven, change: [] } as const;
+  if (trajectory.exit === "tool_error") return nothing;
+  try {
+    const tree = await sandbox.treeHash();
+    return { exit: trajectory.exit, tree, change: withoutHistory(await sandbox.changes()) };
+  } catch (error) {
+    // A process that was left behind may be at it still.
+    if (tookAllMemory(error)) return nothing;
+    throw error;
+  }
 }
 
 /** The slot's rollout where it has one, or may take one over. Throws StoreError `conflict` when its rollout is another. */

@@ -6,6 +6,7 @@ import {
   type SandboxIdentity,
   type SandboxRuntime,
   type SandboxSpec,
+  tookAllMemory,
 } from "../services/sandbox/runtime.ts";
 
 interface Restoring {
@@ -46,7 +47,11 @@ export async function restoreSandbox(
   }
   // Under a fence that no next attempt asks for: cut half way, it may have the tree already, and not yet the empty folders or /tmp.
   const replaying = { ...identity, fence: `${identity.fence}-replay` };
-  const difference = await replayCalls({ ...settings, sandbox: await make(replaying) }, resumed);
+  const made = await make(replaying);
+  const difference = await replayCalls({ ...settings, sandbox: made }, resumed).catch((error) => {
+    if (tookAllMemory(error)) return "the calls took all memory when they were made again";
+    throw error;
+  });
   if (difference === null) {
     const sandbox = await runtime.adopt(replaying, identity);
     if (sandbox === undefined)

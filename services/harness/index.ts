@@ -9,7 +9,7 @@ export { HARNESS_VERSION } from "./prompt.ts";
 export { isWhereLeft, replayCalls } from "./restore.ts";
 export { segmentsOf } from "./segments.ts";
 export { parseArguments, TOOL_DEFINITIONS } from "./tools/index.ts";
-export type { CommandCache, LedgerTurn, RolloutRequest } from "./types.ts";
+export type { CommandCache, LedgerTurn, RolloutOutcome, RolloutRequest } from "./types.ts";
 
 /** One tool call outside of a rollout. Text for the model; throws only when the sandbox itself failed. */
 export function runTool(sandbox: Sandbox, name: string, args: Arguments): Promise<string> {

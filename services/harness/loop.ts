@@ -6,6 +6,7 @@
  */
 import type { ExitReason, Message, ToolCall } from "../../core/trajectory.ts";
 import { type Completion, PolicyError } from "../policy/client.ts";
+import { tookAllMemory } from "../sandbox/runtime.ts";
 import { runCalls, toolContext } from "./calls.ts";
 import { exitBeforeTurn, lengthExit } from "./limits.ts";
 import { firstMessages } from "./prompt.ts";
@@ -31,7 +32,8 @@ class Stopwatch {
 
 /**
  * Runs one rollout. A lost sandbox (SandboxError) and a failing policy server (PolicyError other than `context`) are thrown as they
- * are: such a rollout is no sample. Cancelling is a normal end, exit `cancelled`.
+ * are: such a rollout is no sample. Cancelling is a normal end, exit `cancelled`, and so is `tool_error`: its own commands took the
+ * sandbox's memory until the kernel killed it whole.
  */
 export async function runRollout(request: RolloutRequest): Promise<RolloutOutcome> {
   const { limits, sandbox, template, signal } = request;
@@ -43,6 +45,7 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
   const tree = watchTree(sandbox);
   const context = toolContext(request, tree);
   let treeHash = await toolTime.time(tree.hash);
+  const treeGiven = resumed[0]?.reply.treeBefore ?? treeHash;
   /** Everything up to and including the last sampled token. */
   let history: readonly number[] = [];
   let prompt: readonly number[] = template.start(messages, TOOL_DEFINITIONS);
@@ -154,7 +157,10 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
     }
   };
 
-  const exit = await run();
+  const exit = await run().catch((error): ExitReason => {
+    if (tookAllMemory(error)) return "tool_error";
+    throw error;
+  });
   return {
     trajectory: {
       segments: segmentsOf(rows),
@@ -164,7 +170,7 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
       exit,
       generatedTokens: rows.reduce((sum, row) => sum + row.sampledTokens.length, 0),
     },
-    modelSeconds: modelTime.seconds,
-    toolSeconds: toolTime.seconds,
+    treeGiven,
+    ...times(),
   };
 }

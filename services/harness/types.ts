@@ -72,6 +72,8 @@ export interface CommandCache {
 
 export interface RolloutOutcome {
   readonly trajectory: Trajectory;
+  /** sha256 of the working tree before the first turn. */
+  readonly treeGiven: string;
   readonly modelSeconds: number;
   readonly toolSeconds: number;
 }

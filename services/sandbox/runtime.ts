@@ -111,6 +111,9 @@ export class SandboxError extends Error {
   }
 }
 
+/** Whether what ran in a sandbox had it killed whole by taking all its memory: its own end, and no fault of the infrastructure. */
+export const tookAllMemory = (error: unknown): boolean => error instanceof SandboxError && error.outOfMemory;
+
 export interface FileEntry {
   /** Relative to the working tree, `/` separated. */
   readonly path: string;

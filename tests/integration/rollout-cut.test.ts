@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createProcessRuntime, type SandboxRuntime, type SandboxSpec } from "../../services/sandbox/index.ts";
+import {
+  createProcessRuntime,
+  SandboxError,
+  type SandboxRuntime,
+  type SandboxSpec,
+} from "../../services/sandbox/index.ts";
 import {
   appendTurn,
   completeTurn,
@@ -124,6 +129,25 @@ describe("a rollout that is cut", () => {
     ];
     await fc.assert(fc.asyncProperty(script, deaths, property), { numRuns: 12, examples: [halfReplayed] });
     expect(seen.resumed).toBeGreaterThan(0);
+  });
+
+  it("begins anew where its sandbox is killed for memory while the calls are made again", async () => {
+    const here = world([bash("echo 1 > kept"), bash("cat kept")]);
+    const whole = await attempt(world(here.script), null);
+    await expect(attempt(here, 20)).rejects.toBeInstanceOf(Dead);
+    await runtime.removeSlot({ experiment: "cut", slot: here.slot });
+    const killed = new SandboxError("lost", "the kernel killed it whole", { outOfMemory: true });
+    const doomed: SandboxRuntime = Object.assign(Object.create(runtime), {
+      create: async (...given: Parameters<typeof runtime.create>) => {
+        const sandbox = await runtime.create(...given);
+        return given[1].fence.endsWith("-replay")
+          ? Object.assign(sandbox, { exec: () => Promise.reject(killed) })
+          : sandbox;
+      },
+    });
+    const result = await disturbed({ ...here, runtime: doomed }, []);
+    expect(result.tree).toBe(whole.tree);
+    expect(here.droppedFor).toEqual(["begun anew: the calls took all memory when they were made again"]);
   });
 
   it("begins anew where the replay comes out otherwise, and says where", async () => {

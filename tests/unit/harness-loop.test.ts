@@ -287,3 +287,21 @@ describe("cancelling", () => {
     expect(rows).toMatchObject([{ answered: false, record: { results: [] } }]);
   });
 });
+
+describe("a sandbox that is lost", () => {
+  const lostFor = async (outOfMemory: boolean) => {
+    sandbox = await openFolder({});
+    const exec = async () => Promise.reject(new SandboxError("lost", "gone", { outOfMemory }));
+    return rolloutOf([bash("true"), "done"], { ...sandbox, exec } as Sandbox);
+  };
+
+  it("ends the rollout where its commands took all memory: the turn that did it stays, without results", async () => {
+    const { trajectory, treeGiven, rows } = await lostFor(true);
+    expect(trajectory).toMatchObject({ exit: "tool_error", turns: [{ results: [] }] });
+    expect(trajectory.generatedTokens).toBe(rows[0]!.sampledTokens.length);
+    expect(treeGiven).toBe(rows[0]!.reply.treeBefore);
+  });
+
+  it("is no sample otherwise", () =>
+    expect(lostFor(false)).rejects.toMatchObject({ kind: "lost", outOfMemory: false }));
+});
