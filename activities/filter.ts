@@ -1,4 +1,5 @@
 /** filter: reads a probe's verdicts, applies core/learnability and core/refinement, writes the label, returns the decision. */
+import { decideProbe, estimatedRate, probePlan } from "../core/probing.ts";
 import { refinementAction } from "../core/refinement.ts";
 import { hashJson, recordProbe } from "../services/store/index.ts";
 import type { RecordServices } from "./services.ts";
@@ -6,10 +7,13 @@ import type { FilterInput, FilterOutput } from "./types.ts";
 
 export async function filter(services: RecordServices, input: FilterInput): Promise<FilterOutput> {
   const { group } = input;
+  const plan = probePlan(input.filter);
+  const counts = { passes: input.passes, runs: group.size };
+  const found = decideProbe(plan, counts);
+  if (found === null)
+    throw new Error(`probe ${group.key}: ${counts.passes} of ${counts.runs} results decide nothing`);
   const decision = refinementAction({
-    passes: input.passes,
-    runs: group.size,
-    band: input.filter.band,
+    decision: found,
     level: input.level,
     probed: input.probed,
     refinements: input.refinement,
@@ -26,6 +30,8 @@ export async function filter(services: RecordServices, input: FilterInput): Prom
     policy: group.policy.id,
     passes: input.passes,
     runs: group.size,
+    planned: plan.runs,
+    rate: estimatedRate(plan, counts),
     // A label is void when any of these changes.
     label_key: hashJson({
       task: input.taskId,

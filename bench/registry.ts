@@ -27,6 +27,13 @@ export const BENCHES: readonly BenchEntry[] = [
     load: () => import("./sandbox.ts"),
   },
   {
+    name: "probing",
+    about:
+      "rollouts per admitted task of probes that may stop early against complete ones; what their labels are worth",
+    strict: true,
+    load: () => import("./probing.ts"),
+  },
+  {
     name: "grading",
     about: "warm against cold grading of mutated trees, and whether they agree",
     load: () => import("./grading.ts"),

@@ -1,6 +1,7 @@
 /** What must hold between the fields of an experiment, each being possible by itself: of its file, and of what is amended while it runs. */
 import { type ExperimentSettings, settingsAt, VALIDATION_SET } from "./experiment.ts";
 import { admittedPasses } from "./learnability.ts";
+import { canAdmit, probePlan } from "./probing.ts";
 
 type Path = readonly (string | number)[];
 
@@ -15,12 +16,12 @@ export function checkSettings(settings: ExperimentSettings): Inconsistency[] {
   return [
     ...checkPolicy(settings),
     ...checkSynthesis(settings),
-    ...checkBand(settings, ["filter", "band"]),
+    ...checkFilter(settings, ["filter"]),
     ...checkMix(settings, ["synthesis", "mix"]),
     ...settings.overrides.flatMap((override, index) => {
       const changed = settingsAt(settings, override.fromIteration);
       return [
-        ...(override.filter?.band ? checkBand(changed, ["overrides", index, "filter", "band"]) : []),
+        ...(override.filter?.band ? checkFilter(changed, ["overrides", index, "filter"]) : []),
         ...(override.mix ? checkMix(changed, ["overrides", index, "mix"]) : []),
       ];
     }),
@@ -61,8 +62,9 @@ function checkSynthesis({ synthesis }: ExperimentSettings): Inconsistency[] {
   return found;
 }
 
-function checkBand({ filter }: ExperimentSettings, path: Path): Inconsistency[] {
+function checkFilter({ filter }: ExperimentSettings, of: Path): Inconsistency[] {
   const { band, probes } = filter;
+  const path = [...of, "band"];
   if (band.low > band.high)
     return [{ path: [...path, "low"], expected: `at most ${[...path, "high"].join(".")} (${band.high})` }];
   const { min, max } = admittedPasses(probes, band);
@@ -73,7 +75,14 @@ function checkBand({ filter }: ExperimentSettings, path: Path): Inconsistency[] 
         expected: `a band that holds at least one of 1..${probes - 1} passes of ${probes} (filter.probes)`,
       },
     ];
-  return [];
+  return canAdmit(probePlan(filter))
+    ? []
+    : [
+        {
+          path: ["filter", "stopError"],
+          expected: `less, for a band of ${min}..${max} passes of ${probes}: every probe would be given up before it can admit its task`,
+        },
+      ];
 }
 
 function checkMix({ synthesis }: ExperimentSettings, path: Path): Inconsistency[] {

@@ -6,6 +6,7 @@ import type { AdvantageSettings } from "./advantage.ts";
 import type { LearnabilityBand } from "./learnability.ts";
 import type { LossSettings } from "./loss.ts";
 import type { PolicyKind } from "./policy.ts";
+import type { ProbePlan } from "./probing.ts";
 import type { RewardSettings } from "./reward.ts";
 import type { GeneratorName, StatementLevel } from "./task.ts";
 import type { Sampling } from "./trajectory.ts";
@@ -76,6 +77,9 @@ export interface ExperimentSettings {
     readonly band: LearnabilityBand;
     readonly maxRefinements: number;
     readonly probesAsGroups: boolean;
+    /** As `ProbePlan` (core/probing.ts). */
+    readonly stopError: number | null;
+    readonly prior: ProbePlan["prior"];
   };
   readonly rollout: { readonly limits: RolloutLimits; readonly sampling: Sampling };
   readonly reward: RewardSettings;

@@ -2,14 +2,12 @@
  * What to do with a task after a probe (docs/method.md §3): admit it, write its statement anew one level more or less specific, or
  * drop it. Patch and tests stay as they are; only the statement changes.
  */
-import { decide, direction, type LearnabilityBand } from "./learnability.ts";
+import { type Decision, direction } from "./learnability.ts";
 import type { StatementLevel } from "./task.ts";
 
-/** A complete probe of one statement, and what was tried before it. */
+/** A probe of one statement that is decided, and what was tried before it. */
 export interface ProbeOutcome {
-  readonly passes: number;
-  readonly runs: number;
-  readonly band: LearnabilityBand;
+  readonly decision: Decision;
   /** Level just probed. */
   readonly level: StatementLevel;
   /** Every level probed so far, this one included or not. */
@@ -37,7 +35,7 @@ export type RefinementAction =
 
 /** Too easy asks for a less specific statement, too hard for a more specific one; no level is probed twice. */
 export function refinementAction(probe: ProbeOutcome): RefinementAction {
-  const wanted = direction(decide(probe.passes, probe.runs, probe.band));
+  const wanted = direction(probe.decision);
   if (wanted === "admit") return { action: "admit" };
   const next = wanted === "too-easy" ? probe.level - 1 : probe.level + 1;
   if (next < probe.minLevel) return { action: "drop", reason: "too-easy-at-least-specific" };

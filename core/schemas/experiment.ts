@@ -134,7 +134,7 @@ const filter = z
       .boolean()
       .default(true)
       .describe("false = synthesis without calibration: every valid task is admitted."),
-    probes: count(2).default(8).describe(`N: complete rollouts per probe. ${UNDISCLOSED}`),
+    probes: count(2).max(256).default(8).describe(`N: complete rollouts per probe. ${UNDISCLOSED}`),
     band: band
       .default({ low: 0.5, high: 0.5 })
       .describe(
@@ -145,6 +145,22 @@ const filter = z
       .boolean()
       .default(false)
       .describe(`Use the probes of an admitted task as its first training group. ${UNDISCLOSED}`),
+    stopError: z
+      .number()
+      .min(0)
+      .lt(1)
+      .nullable()
+      .default(null)
+      .describe(
+        `A probe stops once the chance that all N would admit its task is at most this, and as admitted once they must: 0 = the decisions of complete probes from fewer rollouts; null = always N. ${UNDISCLOSED}`,
+      ),
+    prior: z
+      .strictObject({
+        passes: positive().default(1).describe("Passes the prior is worth."),
+        failures: positive().default(1).describe("Failures the prior is worth."),
+      })
+      .prefault({})
+      .describe("Beta prior of pass rates that filter.stopError reckons with; 1 and 1 = uniform."),
   })
   .prefault({});
 

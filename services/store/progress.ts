@@ -2,6 +2,7 @@
 import { sql } from "kysely";
 import { scopeKey } from "../../core/scope.ts";
 import type { Db } from "./database.ts";
+import { passCounts } from "./series.ts";
 import { readTimeline } from "./timeline.ts";
 
 export interface PoolProgress {
@@ -75,14 +76,13 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
     .executeTakeFirstOrThrow();
   const probes = await db
     .selectFrom("probes")
-    .select(["candidate", "refinement", "passes", "runs", "decision"])
+    .select(["candidate", "refinement", "passes", "runs", "planned", "rate", "decision"])
     .where("scope", "=", scope)
     .orderBy("candidate")
     .orderBy("refinement")
     .execute();
   const latest = new Map(probes.map((probe) => [probe.candidate, probe]));
-  const histogram = Array.from({ length: 1 + Math.max(0, ...probes.map((probe) => probe.runs)) }, () => 0);
-  for (const probe of latest.values()) histogram[probe.passes]!++;
+  const { counts: histogram } = passCounts([...latest.values()]);
   const updates = await db
     .selectFrom("updates")
     .select(sql<number>`coalesce(max(update), 0)::int`.as("update"))

@@ -92,6 +92,10 @@ export interface Database {
     policy: string;
     passes: number;
     runs: number;
+    /** N: rollouts of a complete probe; null = as many as `runs`. */
+    planned: Optional<number>;
+    /** Estimated pass rate, which stopping early does not bias; null = passes / runs. */
+    rate: Optional<number>;
     label_key: string;
     decision: string;
     group_key: string;

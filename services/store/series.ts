@@ -1,8 +1,9 @@
 /** An experiment over its iterations and updates: what plots are drawn from. */
-import { sql } from "kysely";
+import { type Selectable, sql } from "kysely";
 import { scopeKey } from "../../core/scope.ts";
 import type { Executor } from "./rows.ts";
-import { latestTries } from "./summary.ts";
+import type { Database } from "./schema.ts";
+import { currentTries } from "./summary.ts";
 
 /** Probes by their count of passes. */
 export interface PassCounts {
@@ -51,28 +52,30 @@ export interface TaskMix {
   readonly levels: Readonly<Record<string, number>>;
 }
 
-interface ProbeCount {
-  readonly candidate: number;
-  readonly refinement: number;
-  readonly passes: number;
-  readonly runs: number;
-  readonly decision: string;
-}
+type ProbeResult = Pick<Selectable<Database["probes"]>, "passes" | "runs" | "planned" | "rate">;
 
-/** Counts of passes of probes of one size; probes of another size (settings that changed) are left out. */
-export function passCounts(probes: readonly Pick<ProbeCount, "passes" | "runs">[]): PassCounts {
-  const runs = probes.reduce((most, probe) => Math.max(most, probe.runs), 0);
+/**
+ * Counts of passes of probes of one planned size; probes of another size (settings that changed) are left out. A probe that stopped early
+ * counts where its pass rate would have brought it.
+ */
+export function passCounts(probes: readonly ProbeResult[]): PassCounts {
+  const sized = probes.map(({ passes, runs, planned, rate }) =>
+    planned === null || rate === null
+      ? { passes, runs }
+      : { passes: Math.round(rate * planned), runs: planned },
+  );
+  const runs = sized.reduce((most, probe) => Math.max(most, probe.runs), 0);
   const counts = new Array<number>(runs + 1).fill(0);
-  for (const probe of probes) if (probe.runs === runs) counts[probe.passes]!++;
+  for (const probe of sized) if (probe.runs === runs) counts[probe.passes]!++;
   return { runs, counts };
 }
 
 export async function poolSeries(db: Executor, experiment: string): Promise<PoolSeries[]> {
   const series: PoolSeries[] = [];
-  for (const row of await latestTries(db, experiment)) {
-    const probes: ProbeCount[] = await db
+  for (const row of await currentTries(db, experiment)) {
+    const probes = await db
       .selectFrom("probes")
-      .select(["candidate", "refinement", "passes", "runs", "decision"])
+      .select(["candidate", "refinement", "passes", "runs", "planned", "rate", "decision"])
       .where("scope", "=", scopeKey(row))
       .orderBy("candidate")
       .orderBy("refinement")
@@ -90,7 +93,7 @@ export async function poolSeries(db: Executor, experiment: string): Promise<Pool
 
 export async function updateSeries(db: Executor, experiment: string): Promise<UpdatePoint[]> {
   const points: UpdatePoint[] = [];
-  for (const { iteration, try: attempt } of await latestTries(db, experiment)) {
+  for (const { iteration, try: attempt } of await currentTries(db, experiment)) {
     const { rows } = await sql<Omit<UpdatePoint, "iteration">>`
       select b.update, u.policy, json_array_length(b.groups) as groups, b.kept_groups as kept, b.dropped_groups as dropped,
         b.dropped_groups::double precision / nullif(b.kept_groups + b.dropped_groups, 0) as "zeroVariance",
@@ -124,7 +127,7 @@ function countBy(values: readonly string[]): Record<string, number> {
 /** Of the tasks each iteration admitted, or, where nothing was probed, of those it trained on. */
 export async function taskMix(db: Executor, experiment: string): Promise<TaskMix[]> {
   const mixes: TaskMix[] = [];
-  for (const row of await latestTries(db, experiment)) {
+  for (const row of await currentTries(db, experiment)) {
     const { rows } = await sql<{ kind: string; environment: string; level: number }>`
       with chosen as (
         select distinct task_id, level from probes where scope = ${scopeKey(row)} and decision = 'admit'

@@ -27,11 +27,11 @@ beforeAll(async () => {
 afterAll(() => bench?.close());
 
 describe("calibrateTask", () => {
-  const calibrate = (name: string, recorder: Recorder) =>
+  const calibrate = (name: string, recorder: Recorder, settings = smallest) =>
     bench.run<CalibrateTaskOutput>(
       "calibrateTask",
       `exp/${name}/task/7`,
-      { scope: scopeOf(name), candidate: candidateOf(7), policy: start, settings: smallest },
+      { scope: scopeOf(name), candidate: candidateOf(7), policy: start, settings },
       recorder,
     );
 
@@ -64,6 +64,32 @@ describe("calibrateTask", () => {
       { level: 2, probed: [2], refinement: 0, passes: 0, candidate: 7, levels: { min: 1, max: 3 } },
       { level: 3, probed: [2, 3], refinement: 1, passes: 1, candidate: 7 },
     ]);
+  });
+
+  it("stops a probe whose end is certain, and makes the group of an admitted task whole", async () => {
+    const stopping = (band: string) =>
+      changed("filter.probes=8", "climb.groupSize=8", `filter.band=${band}`, "filter.stopError=0");
+    const members = (recorder: Recorder) =>
+      recorder
+        .inputs("rollout")
+        .map(({ group, member }) => `${member} of ${group.size}`)
+        .sort();
+    const failing = new Recorder({
+      verify: ({ key, size }) => ({ key, passes: 0, size, meanReward: 0, zeroVariance: true }),
+      filter: () => ({ action: "drop", reason: "refinements-spent" }),
+    });
+    expect(await calibrate("hopeless", failing, stopping("{low: 0.5, high: 0.5}"))).toMatchObject({
+      passes: 0,
+    });
+    expect(members(failing)).toEqual([0, 1, 2, 3, 4].map((member) => `${member} of 5`));
+    expect(failing.inputs("filter")).toMatchObject([{ passes: 0, group: { size: 5 } }]);
+    // The first two differ: of the general region they are enough.
+    const mixed = new Recorder();
+    const { passes } = await calibrate("mixed", mixed, stopping("{low: 0, high: 1}"));
+    expect(members(mixed)).toEqual(["0 of 2", "1 of 2", ...[2, 3, 4, 5, 6, 7].map((n) => `${n} of 8`)]);
+    expect(mixed.inputs("filter")).toMatchObject([{ passes: 1, group: { size: 2 } }]);
+    expect(mixed.inputs("verify").map(({ size }) => size)).toEqual([2, 8]);
+    expect(passes).toBe(4);
   });
 
   it("admits neither what a gate rejects, nor what the filter drops, nor a statement that cannot be written", async () => {

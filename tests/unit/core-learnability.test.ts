@@ -88,6 +88,14 @@ evaluation: { sets: { unseen: { environments: [b], tasks: 4 } } }
     },
   );
 
+  it("refuse an error at which every probe is given up", () => {
+    expect(() => applyOverrides(settings, ["filter.stopError=0.2"])).toThrow(
+      "filter.stopError: expected less, for a band of 4..4 passes of 8: every probe would be given up before it can admit its task, found 0.2",
+    );
+    expect(() => applyOverrides(settings, ["filter.stopError=0.05"])).not.toThrow();
+    expect(() => applyOverrides(settings, ["filter.prior.passes=0"])).toThrow("filter.prior.passes");
+  });
+
   it("take the narrowest bands beside them", () => {
     for (const bounds of ["{low: 0, high: 0.125}", "{low: 0.875, high: 1}"])
       expect(withBand(bounds)).not.toThrow();
@@ -95,9 +103,7 @@ evaluation: { sets: { unseen: { environments: [b], tasks: 4 } } }
 });
 
 const probe: ProbeOutcome = {
-  passes: 4,
-  runs: 8,
-  band: half,
+  decision: "admit",
   level: 1,
   probed: [1],
   refinements: 0,
@@ -109,18 +115,20 @@ const probe: ProbeOutcome = {
 describe("refinement", () => {
   it("admits in band, says less when too easy and more when too hard", () => {
     expect(refinementAction(probe)).toEqual({ action: "admit" });
-    expect(refinementAction({ ...probe, passes: 8 })).toEqual({ action: "refine", level: 0 });
-    expect(refinementAction({ ...probe, passes: 1 })).toEqual({ action: "refine", level: 2 });
+    expect(refinementAction({ ...probe, decision: "all-pass" })).toEqual({ action: "refine", level: 0 });
+    expect(refinementAction({ ...probe, decision: "too-hard" })).toEqual({ action: "refine", level: 2 });
   });
 
   it("drops with the reason", () => {
     const reason = (change: Partial<ProbeOutcome>) => refinementAction({ ...probe, ...change });
     const drop = (text: string) => ({ action: "drop", reason: text });
-    expect(reason({ passes: 8, minLevel: 1 })).toEqual(drop("too-easy-at-least-specific"));
-    expect(reason({ passes: 0, level: 3, probed: [3] })).toEqual(drop("too-hard-at-most-specific"));
-    expect(reason({ passes: 7, level: 2, probed: [1, 2] })).toEqual(drop("between-levels"));
-    expect(reason({ passes: 0, refinements: 3 })).toEqual(drop("refinements-spent"));
-    expect(reason({ passes: 0, maxRefinements: 0 })).toEqual(drop("refinements-spent"));
+    expect(reason({ decision: "all-pass", minLevel: 1 })).toEqual(drop("too-easy-at-least-specific"));
+    expect(reason({ decision: "all-fail", level: 3, probed: [3] })).toEqual(
+      drop("too-hard-at-most-specific"),
+    );
+    expect(reason({ decision: "too-easy", level: 2, probed: [1, 2] })).toEqual(drop("between-levels"));
+    expect(reason({ decision: "too-hard", refinements: 3 })).toEqual(drop("refinements-spent"));
+    expect(reason({ decision: "all-fail", maxRefinements: 0 })).toEqual(drop("refinements-spent"));
   });
 
   it("ends for every task, within its levels and its budget, without probing a level twice", () => {
@@ -142,7 +150,7 @@ describe("refinement", () => {
             const passes = passesAtLevel[current]!;
             const action = refinementAction({
               ...probe,
-              passes,
+              decision: decide(passes, 8, half),
               level: current,
               probed,
               refinements,

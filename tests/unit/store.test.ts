@@ -94,13 +94,19 @@ describe("errors of the database", () => {
 
 describe("pass counts", () => {
   it("count probes by their passes and leave out probes of other sizes", () => {
+    const old = { planned: null, rate: null };
     const probes = [
-      { passes: 0, runs: 4 },
-      { passes: 2, runs: 4 },
-      { passes: 2, runs: 4 },
-      { passes: 2, runs: 2 },
+      { passes: 0, runs: 4, ...old },
+      { passes: 2, runs: 4, planned: 4, rate: 0.5 },
+      { passes: 2, runs: 4, ...old },
+      { passes: 2, runs: 2, ...old },
     ];
     expect(passCounts(probes)).toEqual({ runs: 4, counts: [1, 0, 2, 0, 0] });
+    const stopped = [
+      { passes: 1, runs: 6, planned: 8, rate: 1 / 5 },
+      { passes: 5, runs: 5, planned: 8, rate: 1 },
+    ];
+    expect(passCounts(stopped)).toEqual({ runs: 8, counts: [0, 0, 1, 0, 0, 0, 0, 0, 1] });
     expect(passCounts([])).toEqual({ runs: 0, counts: [0] });
   });
 });
