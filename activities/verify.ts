@@ -16,6 +16,7 @@ import {
 } from "../services/store/index.ts";
 import { blamesEnvironment, lost, provable } from "./blame.ts";
 import { heartbeating } from "./context.ts";
+import { flagsOfRollout } from "./flags.ts";
 import type { SandboxServices } from "./services.ts";
 import { loadTask } from "./tasks.ts";
 import type { GroupInput, VerifyOutput } from "./types.ts";
@@ -139,8 +140,9 @@ async function gradeRollout(
   task: Task,
   signal: AbortSignal,
 ): Promise<GradedRollout> {
+  const environment = await services.environments.byKey(task.environment);
   const verdict = await services.grading.grade({
-    environment: await services.environments.byKey(task.environment),
+    environment,
     task,
     change: row.change as FileChange[],
     mode: group.grading.mode,
@@ -150,7 +152,8 @@ async function gradeRollout(
   if (verdict.outcome === "infrastructure") throw lost(`grading ${row.key}: ${verdict.offending.join("; ")}`);
   if (blamesEnvironment(task, verdict)) await services.environments.check(task.environment);
   const { outcome, rule, offending, statuses, cpuSeconds, wallSeconds, mode, log = "" } = verdict;
-  const found = { outcome, rule, offending, statuses, cpuSeconds, wallSeconds, mode, log };
+  const flags = await flagsOfRollout(services.artifacts, row, { task, environment, outcome });
+  const found = { outcome, rule, offending, statuses, cpuSeconds, wallSeconds, mode, log, flags };
   return {
     key: row.key,
     outcome,

@@ -13,6 +13,8 @@ export interface RolloutDetail {
   readonly statement: Statement;
   readonly change: readonly FileChange[];
   readonly trajectory: Trajectory;
+  /** What grading found worth knowing about the change (`VERDICT_FLAGS`); null where it is not graded, or was before there were any. */
+  readonly flags: readonly string[] | null;
 }
 
 export interface TaskDetail {
@@ -22,7 +24,7 @@ export interface TaskDetail {
   readonly probes: readonly ProbeRow[];
 }
 
-/** Throws StoreError `missing`, or ArtifactError when the trajectory is not readable. */
+/** Throws StoreError `missing`, or ArtifactError when the trajectory or the verdict's log is not readable. */
 export async function showRollout(
   db: Executor,
   artifacts: ArtifactStore,
@@ -36,7 +38,14 @@ export async function showRollout(
     statement: await getStatement(db, row.task_id, row.level),
     change: change as FileChange[],
     trajectory: await getJson<Trajectory>(artifacts, trajectory as ArtifactRef),
+    flags: await flagsIn(artifacts, row.verdict_log as ArtifactRef | null),
   };
+}
+
+async function flagsIn(artifacts: ArtifactStore, log: ArtifactRef | null): Promise<RolloutDetail["flags"]> {
+  if (log === null) return null;
+  const { flags } = await getJson<{ readonly flags?: readonly string[] }>(artifacts, log);
+  return flags ?? null;
 }
 
 /** Throws StoreError `missing`, or ArtifactError when the task is not readable. */

@@ -227,6 +227,8 @@ export interface Member {
   readonly outcome: Verdict["outcome"];
   readonly exit?: ExitReason;
   readonly segments?: Trajectory["segments"];
+  /** What the agent says at its end. */
+  readonly claim?: string;
 }
 
 /** Rollouts on record, accepted and not yet graded, one per member. */
@@ -235,11 +237,11 @@ export async function recordRollouts(
   group: GroupInput,
   members: readonly Member[],
 ): Promise<void> {
-  for (const [member, { outcome, exit = "agent", segments }] of members.entries()) {
+  for (const [member, { outcome, exit = "agent", segments, claim }] of members.entries()) {
     const trajectory: Trajectory = {
       segments: segments ?? [{ tokens: [7, member], trainable: [0, 1], logProbs: [0, -0.25] }],
       turns: [],
-      messages: [],
+      messages: claim === undefined ? [] : [{ role: "assistant", content: claim }],
       weightVersion: group.policy.id,
       exit,
       generatedTokens: 1,

@@ -79,7 +79,7 @@ describe("verify", () => {
     await recordRollouts(services, input, [
       { outcome: "passed" },
       { outcome: "passed", exit: "max_turns" },
-      { outcome: "failed" },
+      { outcome: "failed", claim: "All tests pass now." },
       { outcome: "failed", exit: "max_context_len" },
     ]);
     const before = bench.graded.length;
@@ -101,10 +101,10 @@ describe("verify", () => {
       (row) => row.verdict_log as ArtifactRef,
     );
     expect(await Promise.all(logs.map((ref) => getJson(services.artifacts, ref)))).toMatchObject([
-      { rule: "all-passed", statuses: {}, log: "passed\n", mode: "cold", wallSeconds: 0 },
-      { rule: "all-passed", log: "passed\n" },
-      { rule: "fail-to-pass-failed", log: "failed\n" },
-      { rule: "fail-to-pass-failed", log: "failed\n" },
+      { rule: "all-passed", statuses: {}, log: "passed\n", mode: "cold", wallSeconds: 0, flags: [] },
+      { rule: "all-passed", log: "passed\n", flags: [] },
+      { rule: "fail-to-pass-failed", log: "failed\n", flags: ["false-claims"] },
+      { rule: "fail-to-pass-failed", log: "failed\n", flags: [] },
     ]);
     expect(await findGroup(services.db, "verify/mixed")).toMatchObject({
       passes: 2,

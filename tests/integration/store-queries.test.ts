@@ -4,6 +4,7 @@ import {
   type Db,
   listExperiments,
   poolSeries,
+  putJson,
   readProgress,
   recordEvent,
   recordIteration,
@@ -164,6 +165,19 @@ describe("details", () => {
     expect(detail.statement.text).toBe("add(1, 2) prints -1 (level 1).");
     expect(detail.trajectory.messages.at(-1)).toEqual({ role: "assistant", content: "Fixed <b>add</b>." });
     await expect(showRollout(db, artifacts, "demo/0")).rejects.toMatchObject({ kind: "missing" });
+  });
+
+  it("show a rollout's flags by its verdict's log, none where it is older than flags", async () => {
+    const key = "demo/it/1/try/1/task/0/probe/0/1";
+    const flagsWith = async (found: object) => {
+      const log = await putJson(artifacts, found, "log");
+      const verdict_log = JSON.stringify(log);
+      await db.updateTable("rollouts").set({ verdict_log }).where("key", "=", key).execute();
+      return (await showRollout(db, artifacts, key)).flags;
+    };
+    expect((await showRollout(db, artifacts, key)).flags).toBeNull();
+    expect(await flagsWith({ rule: "all-passed", flags: ["special-casing"] })).toEqual(["special-casing"]);
+    expect(await flagsWith({ rule: "all-passed" })).toBeNull();
   });
 
   it("join a task with its statements, validations and probes", async () => {

@@ -33,11 +33,12 @@ export function register(program: Command): void {
       const { showRollout, withRecord } = await import("../../control/index.ts");
       const detail = await withRecord((session) => showRollout(session, key));
       if (wantsJson(command)) return writeJson(detail);
-      const { row, trajectory } = detail;
+      const { row, trajectory, flags } = detail;
       writeLine(`rollout ${key} · ${row.task_id} at level ${row.level} · ${row.policy}`);
       writeLine(
         `${row.exit} after ${row.turns} turns · ${row.outcome ?? "not graded yet"}${row.rule === null ? "" : ` (${row.rule})`} · reward ${row.reward ?? "–"}`,
       );
+      if (flags !== null && flags.length > 0) writeLine(`flagged: ${flags.join(", ")}`);
       for (const message of trajectory.messages) {
         writeLine();
         writeLine(`[${message.role}] ${message.content ?? ""}`.trimEnd());
