@@ -106,7 +106,15 @@ export interface Client {
 
 export function connect(connection: Connection = connectionFrom()): Client {
   // dockerode fills what is left undefined from the environment, by rules of its own; null is not filled.
-  const nothing = { socketPath: null, host: null, port: null, ca: null, cert: null, key: null };
+  const nothing = {
+    socketPath: null,
+    host: null,
+    port: null,
+    ca: null,
+    cert: null,
+    key: null,
+    protocol: "http",
+  };
   const docker = new Docker({ ...nothing, ...connection } as object);
   return { docker, where: describeConnection(connection) };
 }

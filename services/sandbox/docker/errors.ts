@@ -22,8 +22,17 @@ const BROKEN_OFF = ["ECONNRESET", "EPIPE"];
 export const isBrokenOff = (error: unknown): boolean =>
   BROKEN_OFF.includes((error as DaemonError)?.code ?? "") || /socket hang up/.test(String(error));
 
+/** Certificates that one side does not accept, or TLS spoken by one side alone. */
+function isTlsMismatch(error: unknown): boolean {
+  const { code = "" } = error as DaemonError;
+  return (
+    /^(ERR_SSL_|ERR_TLS_|EPROTO$|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code) ||
+    /HTTP request to an HTTPS server/.test(daemonMessage(error))
+  );
+}
+
 /**
- * A SandboxError that names the cause: a daemon that does not answer, a full disk, files the daemon cannot see, a missing image;
+ * A SandboxError that names the cause: certificates, a daemon that does not answer, a full disk, files the daemon cannot see, a missing image;
  * `otherwise` for the rest.
  */
 export function daemonError(
@@ -38,6 +47,11 @@ export function daemonError(
   const { code } = error as DaemonError;
   if (code !== undefined && UNREACHABLE.includes(code))
     return made("unavailable", `no Docker daemon answers at ${where} (${text}); ${daemonRemedy(code)}`);
+  if (isTlsMismatch(error))
+    return made(
+      "unavailable",
+      `the Docker daemon at ${where} and this machine do not trust each other (${text}); for TLS set DOCKER_TLS_VERIFY=1, and DOCKER_CERT_PATH to a folder of the daemon's ca.pem and a cert.pem and key.pem that it accepts`,
+    );
   if (isBrokenOff(error))
     return made("unavailable", `the Docker daemon at ${where} broke off while ${doing}: ${text}`);
   if (code === "ENOSPC" || /no space left on device/i.test(text))
