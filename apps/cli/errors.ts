@@ -18,6 +18,7 @@ const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   UsageError: "all",
   SettingsError: "all",
   StackError: ["settings", "port", "data-folder", "version", "disk", "unreachable"],
+  BuildError: ["step"],
   EnvironmentError: ["unknown", "no-source", "catalogue", "tests-fail", "unstable", "source-copy", "in-use"],
   ReplayError: "all",
   StoreError: ["newer-schema", "disk-full", "conflict", "missing"],
