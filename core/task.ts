@@ -49,6 +49,20 @@ export interface TestCommand {
   readonly reportFile: string | null;
 }
 
+/** A box of another image than the environment's, in which a verifier's commands run. What is collected for it is all that it has of the agent's work. */
+export interface VerifierBox {
+  /** Pinned: the image's id `sha256:…`. */
+  readonly image: string;
+  /** Where the commands run in it; absolute. */
+  readonly workdir: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: { readonly memoryMb: number; readonly processes: number; readonly diskMb: number };
+  /** Run one after the other in the agent's box, made again, before anything is taken out of it. One that fails changes nothing. */
+  readonly collect: readonly { readonly argv: readonly string[]; readonly timeoutSeconds: number }[];
+  /** Files and folders, by absolute paths, that go to the same paths of this box; `exclude` are tar's patterns. */
+  readonly artifacts: readonly { readonly source: string; readonly exclude: readonly string[] }[];
+}
+
 /** How solutions are judged where it is not by the environment's own tests: tasks that were imported bring their own. */
 export interface Verifier {
   /** Written into the fresh box once the agent's change is in and protected files are back. Paths may be absolute. */
@@ -57,6 +71,8 @@ export interface Verifier {
   /** Where given, each test must have exactly this status and no other test may be there (R2E-Gym). */
   readonly exact: StatusMap | null;
   readonly timeoutSeconds: number;
+  /** Absent = in a fresh box of the environment, on the agent's whole tree. */
+  readonly box?: VerifierBox;
 }
 
 /** A few lines an agent can run, as a bug report carries them: what they print, and what they should print. */

@@ -1,6 +1,6 @@
 /** The box of an imported task: its image is found or built, pinned, and prepared as an environment; then the task is resolved in it. */
 import { createHash } from "node:crypto";
-import type { FileChange, Verifier } from "../../core/task.ts";
+import type { FileChange, Verifier, VerifierBox } from "../../core/task.ts";
 import {
   type Catalogue,
   EnvironmentError,
@@ -22,7 +22,7 @@ import {
 import { buildImage } from "./harbor/build.ts";
 import { type ResolvedTask, resolveTask } from "./resolve.ts";
 import { scriptRunner } from "./script.ts";
-import type { ImportedEnvironment, ImportedTask } from "./types.ts";
+import type { ImageSource, ImportedEnvironment, ImportedTask, ImportedVerifierBox } from "./types.ts";
 
 export interface PreparedImport extends ResolvedTask {
   readonly environment: PreparedEnvironment;
@@ -48,10 +48,16 @@ export async function prepareImport(
   { dataFolder, runtime, pull, note = () => {}, signal }: PrepareImportOptions,
 ): Promise<PreparedImport> {
   const client = connectDocker();
-  const { environment: wanted, origin } = imported;
-  const found = await findImage(client, wanted, pull, signal);
+  const { environment: wanted, origin, verifierBox } = imported;
   const name = `${origin.format}:${origin.id}`;
-  if (wanted.image.kind === "build") note(found, `${name}, built`);
+  const find = async (image: ImageSource, what: string): Promise<string> => {
+    const found = await findImage(client, image, pull, signal);
+    if (image.kind === "build") note(found, `${name}, ${what}`);
+    return found;
+  };
+  const found = await find(wanted.image, "built");
+  const box =
+    verifierBox && (await boxOf(client, verifierBox, await find(verifierBox.image, "built to judge")));
   const { reference, hidden } = await withoutHidden(client, found, wanted);
   if (reference !== found) note(reference, `${name}, without what is hidden`);
   const image = await pinImage(reference, wanted.workdir ?? undefined, note);
@@ -67,7 +73,7 @@ export async function prepareImport(
   const { verifier } = imported;
   const whole = {
     ...imported,
-    verifier: { ...verifier, files: [...verifier.files, ...hidden] } satisfies Verifier,
+    verifier: { ...verifier, files: [...verifier.files, ...hidden], ...(box && { box }) } satisfies Verifier,
   };
   const resolved = await resolveTask(whole, {
     environment: environment.key,
@@ -79,7 +85,7 @@ export async function prepareImport(
 
 async function findImage(
   { docker }: DockerClient,
-  { image }: ImportedEnvironment,
+  image: ImageSource,
   pull: PrepareImportOptions["pull"],
   signal: AbortSignal | undefined,
 ): Promise<string> {
@@ -93,6 +99,29 @@ async function findImage(
     );
   if (!isThere) await pull?.(image.reference);
   return image.reference;
+}
+
+/** The verifier's box on its pinned image. */
+async function boxOf(
+  { docker, where }: DockerClient,
+  { workdir, env, limits, collect, artifacts }: ImportedVerifierBox,
+  reference: string,
+): Promise<VerifierBox> {
+  const refuse = (why: string, options?: ErrorOptions): never => {
+    throw new EnvironmentError("install", `image ${reference} (${where}), the verifier's: ${why}`, options);
+  };
+  const { Id, Config } = await docker
+    .getImage(reference)
+    .inspect()
+    .catch((cause: Error) => refuse(cause.message, { cause }));
+  const folder = workdir ?? Config.WorkingDir;
+  // A box looks at all that is below its working folder.
+  if (!/^\/./.test(folder ?? ""))
+    return refuse(
+      `expected a working folder, found ${JSON.stringify(folder)}; name one by WORKDIR or verifier.environment.workdir`,
+    );
+  const { memoryMb = LIMITS.memoryMb, processes = LIMITS.processes, diskMb = LIMITS.diskMb } = limits;
+  return { image: Id, workdir: folder, env, limits: { memoryMb, processes, diskMb }, collect, artifacts };
 }
 
 /** On an image made here: the id of the one below it, and a hash of what was taken out and set. */

@@ -1,6 +1,13 @@
 /** The common form of imported tasks: what every dialect's importer makes of a row, before the task's environment is there. */
 import type { ImportFormat } from "../../core/formats.ts";
-import type { FileChange, ReportFormat, StatementLevel, TaskType, Verifier } from "../../core/task.ts";
+import type {
+  FileChange,
+  ReportFormat,
+  StatementLevel,
+  TaskType,
+  Verifier,
+  VerifierBox,
+} from "../../core/task.ts";
 import type { LimitOverrides } from "../environments/types.ts";
 
 export { IMPORT_FORMATS, type ImportFormat } from "../../core/formats.ts";
@@ -54,6 +61,11 @@ export interface ImportedEnvironment {
   readonly hidden?: readonly string[];
 }
 
+/** What becomes of a verifier's `box` once its image is there. */
+export interface ImportedVerifierBox
+  extends Pick<ImportedEnvironment, "image" | "workdir" | "env" | "limits">,
+    Pick<VerifierBox, "collect" | "artifacts"> {}
+
 /** Plain data: its JSON is the artifact that a record of an import points to. */
 export interface ImportedTask {
   readonly origin: ImportOrigin;
@@ -74,6 +86,8 @@ export interface ImportedTask {
   readonly passToPass: readonly string[];
   /** Its `files` are those known without the tree. */
   readonly verifier: Verifier;
+  /** Absent = the verifier's commands run in a box of the task's own image. */
+  readonly verifierBox?: ImportedVerifierBox;
   /** What was read in another way than its source does, and why; one sentence each. */
   readonly notes: readonly string[];
 }

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { stringify } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chosenArtifacts } from "../../services/formats/harbor/artifacts.ts";
 import { readConfig, SCHEMA_VERSIONS } from "../../services/formats/harbor/config.ts";
 import { withoutIgnored } from "../../services/formats/harbor/dockerignore.ts";
 import { resolveEnv } from "../../services/formats/harbor/env.ts";
@@ -127,7 +128,7 @@ describe("task.toml", () => {
     ['[environment]\nos = "Windows"', "unsupported", "environment.os"],
     ["[environment]\ngpus = 1", "unsupported", "environment.gpus"],
     ['[[environment.mcp_servers]]\nname = "x"', "unsupported", "environment.mcp_servers"],
-    ['[verifier.environment]\ndocker_image = "x"', "unsupported", "verifier.environment.docker_image"],
+    ["[verifier.environment]\ngpus = 1", "unsupported", "verifier.environment.gpus"],
     ['artifacts = [{ source = "/a", service = "db" }]', "unsupported", "artifacts[0].service"],
   ])("refuses %j by naming the field", (text, kind, field) => {
     expect(refusal(() => toml(text))).toMatchObject({ kind, field });
@@ -244,10 +245,90 @@ describe("a task's folder", () => {
     ["environment/Dockerfile", null, "field", "environment/Dockerfile"],
     ["tests/test.sh", null, "field", "tests/test.sh"],
     ["environment/docker-compose.yaml", "services: {}", "unsupported", "environment/docker-compose.yaml"],
-    ["tests/Dockerfile", "FROM scratch", "unsupported", "tests/Dockerfile"],
     ["tests/.harborignore", "x", "unsupported", "tests/.harborignore"],
   ])("is refused where %s is %j", async (file, content, kind, field) => {
     await expect(readHarborTask(task({ [file]: content }))).rejects.toMatchObject({ kind, field });
+  });
+
+  const SEPARATE = 'artifacts = ["/app/out"]\n[verifier]\nenvironment_mode = "separate"\n';
+
+  it("has a verifier in a box of its own where tests/ has a Dockerfile, with what the image does not bring", async () => {
+    const root = task({
+      "task.toml": `artifacts = [{ source = "/app/out/", exclude = ["*.log"] }]
+[environment]
+workdir = "/app"
+memory_mb = 512
+env = { MODE = "test" }
+[verifier]
+environment_mode = "separate"
+env = { SEED = "7" }
+[[verifier.collect]]
+command = "save"
+timeout_sec = 5
+`,
+      "tests/Dockerfile": "FROM scratch\nCOPY . /tests/\n",
+      "tests/test.sh": null,
+      "tests/check.py": "",
+    });
+    const found = await readHarborTask(root);
+    expect(found.verifier.files).toEqual([]);
+    expect(found.verifier.commands[0]?.argv.slice(-2)).toEqual(["--", "SEED=7"]);
+    expect(found.verifierBox).toEqual({
+      image: { kind: "build", dockerfile: "Dockerfile", files: expect.any(Array) },
+      workdir: "/app",
+      env: { MODE: "test" },
+      limits: { memoryMb: 512 },
+      collect: [{ argv: ["bash", "-c", "save"], timeoutSeconds: 5 }],
+      artifacts: [
+        { source: "/logs/artifacts", exclude: [] },
+        { source: "/app/out", exclude: ["*.log"] },
+      ],
+    });
+    const image = found.verifierBox?.image;
+    expect(image?.kind === "build" && image.files.map(({ path }) => path)).toEqual([
+      "Dockerfile",
+      "check.py",
+    ]);
+  });
+
+  it("has a verifier of a published image, which is all that its own table says", async () => {
+    const own = '[environment]\nworkdir = "/app"\n[verifier.environment]\ndocker_image = "debian:12"\n';
+    expect((await readHarborTask(task({ "task.toml": own }))).verifierBox).toMatchObject({
+      image: { kind: "image", reference: "debian:12" },
+      workdir: null,
+      env: {},
+      artifacts: [{ source: "/logs/artifacts" }],
+    });
+  });
+
+  it("has none where the verifier is shared, whatever tests/ holds, or has no image of its own", async () => {
+    const shared = await readHarborTask(task({ "tests/Dockerfile": "FROM scratch" }));
+    expect(shared.verifierBox).toBeUndefined();
+    expect(shared.verifier.files.map(({ path }) => path)).toContain("/tests/Dockerfile");
+    expect((await readHarborTask(task({ "task.toml": SEPARATE }))).verifierBox).toBeUndefined();
+  });
+
+  it.each([
+    ['"app"', "artifacts[0].source"],
+    ['"/"', "artifacts[0].source"],
+    ['"/a", "/tests/x"', "artifacts[1].source"],
+  ])("is refused where such a verifier would be given %s", async (sources, field) => {
+    const text = `artifacts = [${sources}]\n[verifier]\nenvironment_mode = "separate"\n`;
+    const root = task({ "task.toml": text, "tests/Dockerfile": "FROM scratch" });
+    await expect(readHarborTask(root)).rejects.toMatchObject({ kind: "unsupported", field });
+  });
+
+  it("is refused where such a verifier has several containers, or no reference of an image", async () => {
+    const compose = task({ "task.toml": SEPARATE, "tests/docker-compose.yaml": "services: {}" });
+    await expect(readHarborTask(compose)).rejects.toMatchObject({
+      kind: "unsupported",
+      field: "tests/docker-compose.yaml",
+    });
+    const named = task({ "task.toml": '[verifier.environment]\ndocker_image = "a b"\n' });
+    await expect(readHarborTask(named)).rejects.toMatchObject({
+      kind: "field",
+      field: "task.toml, verifier.environment.docker_image",
+    });
   });
 
   it("is refused where a link leads out of it", async () => {
@@ -294,6 +375,30 @@ describe("a folder of tasks", () => {
     const empty = mkdtempSync(join(folder, "empty-"));
     expect(await results(empty)).toMatchObject([{ error: { kind: "file", file: empty } }]);
     expect(await results(join(empty, "none"))).toMatchObject([{ error: { kind: "file", found: "ENOENT" } }]);
+  });
+});
+
+describe("artifacts", () => {
+  const artifact = (source: string, destination: string | null = null, exclude: readonly string[] = []) => ({
+    ...{ source, destination, exclude },
+  });
+  const chosen = (...declared: ReturnType<typeof artifact>[]) => {
+    const { artifacts, notes } = chosenArtifacts(declared, "task.toml");
+    return [artifacts.map(({ source }) => source), notes.length];
+  };
+
+  it("are those that Harbor copies: the published folder, and of two in one place the first", () => {
+    expect(chosen()).toEqual([["/logs/artifacts"], 0]);
+    expect(chosen(artifact("/a"), artifact("/logs/artifacts/", null, ["x"]))).toEqual([
+      ["/a", "/logs/artifacts"],
+      0,
+    ]);
+    expect(chosen(artifact("/a"), artifact("/a/b"), artifact("/ab"))).toEqual([
+      ["/logs/artifacts", "/a", "/ab"],
+      1,
+    ]);
+    expect(chosen(artifact("/a"), artifact("/a/b", "c"))).toEqual([["/logs/artifacts", "/a", "/a/b"], 0]);
+    expect(chosen(artifact("/x/y"), artifact("/z", "x"))).toEqual([["/logs/artifacts", "/x/y"], 1]);
   });
 });
 

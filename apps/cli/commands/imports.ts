@@ -43,6 +43,13 @@ export function register(program: Command): void {
       writeLine(`image ${row.image}, working tree ${task.environment.workdir ?? "the image's own"}`);
       writeLine(`${row.fail_to_pass} fail-to-pass and ${row.pass_to_pass} pass-to-pass tests`);
       for (const { argv, format } of task.verifier.commands) writeLine(`runs ${argv.join(" ")} (${format})`);
+      if (task.verifierBox !== undefined) {
+        const { image, artifacts } = task.verifierBox;
+        writeLine(
+          `in a box of ${image.kind === "image" ? image.reference : "its own Dockerfile"}, which has`,
+        );
+        for (const { source } of artifacts) writeLine(`  ${source}`);
+      }
       for (const note of task.notes) writeLine(`note: ${note}`);
       writeLine();
       writeLine(task.statement.text);

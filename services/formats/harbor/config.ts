@@ -21,27 +21,31 @@ export interface Artifact {
   readonly exclude: readonly string[];
 }
 
+export interface BoxConfig {
+  readonly dockerImage: string | null;
+  readonly workdir: string | null;
+  readonly cpus: number | null;
+  readonly memoryMb: number | null;
+  readonly storageMb: number | null;
+  readonly env: Readonly<Record<string, string>>;
+  readonly network: "none" | "public" | { readonly hosts: readonly string[] };
+  readonly healthcheck: boolean;
+  readonly skills: boolean;
+}
+
 export interface HarborConfig {
   readonly schemaVersion: (typeof SCHEMA_VERSIONS)[number];
   /** `[task].name`, as `org/name`. */
   readonly name: string | null;
   readonly metadata: Fields;
-  readonly environment: {
-    readonly dockerImage: string | null;
-    readonly workdir: string | null;
-    readonly cpus: number | null;
-    readonly memoryMb: number | null;
-    readonly storageMb: number | null;
-    readonly env: Readonly<Record<string, string>>;
-    readonly network: "none" | "public" | { readonly hosts: readonly string[] };
-    readonly healthcheck: boolean;
-    readonly skills: boolean;
-  };
+  readonly environment: BoxConfig;
   readonly agent: { readonly timeoutSeconds: number | null; readonly user: string | null };
   readonly verifier: {
     readonly timeoutSeconds: number;
     readonly env: Readonly<Record<string, string>>;
     readonly mode: "shared" | "separate";
+    /** null = none is given: a separate one is as the environment. */
+    readonly environment: BoxConfig | null;
     readonly user: string | null;
     readonly collect: readonly CollectHook[];
   };
@@ -109,7 +113,7 @@ export function readConfig(text: string, file: string): HarborConfig {
   const environment = root.section("environment");
   const agent = root.section("agent");
   const verifier = root.section("verifier");
-  readVerifierEnvironment(verifier);
+  networkOf(verifier);
   return {
     schemaVersion: schemaVersion(root),
     name: taskName(root.section("task")),
@@ -120,6 +124,7 @@ export function readConfig(text: string, file: string): HarborConfig {
       timeoutSeconds: verifier.positive("timeout_sec") ?? VERIFIER_SECONDS,
       env: verifier.variables("env"),
       mode: verifierMode(verifier),
+      environment: verifierEnvironment(verifier),
       user: userOf(verifier),
       collect: verifier.items("collect").map((item) => readHook(verifier.entry(item))),
     },
@@ -162,7 +167,7 @@ function userOf(table: Fields): string | null {
   return typeof table.get("user") === "number" ? String(table.count("user", 0)) : table.string("user");
 }
 
-function readEnvironment(environment: Fields, agent: Fields): HarborConfig["environment"] {
+function readEnvironment(environment: Fields, agent: Fields): BoxConfig {
   const os = environment.string("os")?.toLowerCase() ?? "linux";
   if (os !== "linux") environment.fail("os", '"linux" (no other system is supported)', "unsupported");
   if ((environment.count("gpus", 0) ?? 0) > 0 || environment.has("tpu"))
@@ -204,7 +209,7 @@ function megabytes(environment: Fields, name: "memory" | "storage"): number | nu
   return size;
 }
 
-function networkOf(table: Fields): HarborConfig["environment"]["network"] | null {
+function networkOf(table: Fields): BoxConfig["network"] | null {
   const mode = table.oneOf("network_mode", ["public", "no-network", "allowlist"]);
   const hosts = table.strings("allowed_hosts");
   if (hosts !== null && hosts.length > 0 && mode !== "allowlist")
@@ -225,13 +230,10 @@ function verifierMode(verifier: Fields): "shared" | "separate" {
   return mode ?? (verifier.has("environment") ? "separate" : "shared");
 }
 
-/** A separate verifier is graded in a fresh box of the task's own image: one of another image cannot be. */
-function readVerifierEnvironment(verifier: Fields): void {
-  networkOf(verifier);
+function verifierEnvironment(verifier: Fields): BoxConfig | null {
+  if (!verifier.has("environment")) return null;
   const own = verifier.section("environment");
-  readEnvironment(own, own);
-  if (own.has("docker_image"))
-    own.fail("docker_image", "none (a verifier with an image of its own is not supported)", "unsupported");
+  return readEnvironment(own, own);
 }
 
 function readHook(hook: Fields): CollectHook {

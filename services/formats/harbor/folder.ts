@@ -1,7 +1,7 @@
 /** Reads a folder into memory as changes: bounded, links within it alone, bytes that are no UTF-8 as base64. */
 import type { Stats } from "node:fs";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
-import { dirname, join, normalize } from "node:path";
+import { basename, dirname, join, normalize } from "node:path";
 import type { FileChange } from "../../../core/task.ts";
 import { encode } from "../../sandbox/index.ts";
 import { ImportError } from "../types.ts";
@@ -58,3 +58,20 @@ export async function readFolder(task: string, name: string): Promise<FileChange
   await visit("");
   return changes;
 }
+
+/** Null where there is no such folder. Rules of .harborignore are refused: what they leave out would be graded with. */
+export async function optionalFolder(task: string, name: string): Promise<FileChange[] | null> {
+  const info = await lstat(join(task, name)).catch(() => null);
+  if (info === null) return null;
+  if (!info.isDirectory())
+    throw new ImportError("field", { file: task, field: name }, "a folder", "something else");
+  const files = await readFolder(task, name);
+  const ignoring =
+    name === "environment" ? undefined : files.find(({ path }) => basename(path) === ".harborignore");
+  if (ignoring !== undefined)
+    throw new ImportError("unsupported", { file: task, field: `${name}/${ignoring.path}` }, "none", "one");
+  return files;
+}
+
+export const placed = (changes: readonly FileChange[], folder: string): FileChange[] =>
+  changes.map((change) => ({ ...change, path: `${folder}/${change.path}` }));

@@ -2,26 +2,13 @@
 
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
-import { IMAGE_HINT, isImageReference } from "../../../core/images.ts";
-import {
-  type FileChange,
-  type StatementLevel,
-  TASK_TYPES,
-  type TaskType,
-  type Verifier,
-} from "../../../core/task.ts";
-import {
-  type ImageSource,
-  ImportError,
-  type ImportedTask,
-  type Importer,
-  type RowResult,
-  type TreeEdit,
-} from "../types.ts";
+import { type StatementLevel, TASK_TYPES, type TaskType } from "../../../core/task.ts";
+import { ImportError, type ImportedTask, type Importer, type RowResult, type TreeEdit } from "../types.ts";
 import { type HarborConfig, readConfig } from "./config.ts";
 import { resolveEnv } from "./env.ts";
-import { readFolder } from "./folder.ts";
-import { verifierArgv } from "./verifier.ts";
+import { optionalFolder, placed } from "./folder.ts";
+import { environmentImage, limitsOf } from "./image.ts";
+import { readVerifier } from "./verifier.ts";
 
 /** Larger instructions or configurations are no such thing. */
 const TEXT_BYTES = 4 * 1024 * 1024;
@@ -82,30 +69,17 @@ const isFile = async (path: string): Promise<boolean> =>
 
 /** Throws ImportError. */
 export async function readHarborTask(folder: string): Promise<ImportedTask> {
-  const config = readConfig(await readText(folder, "task.toml"), join(folder, "task.toml"));
-  const tests = await readTests(folder);
+  const file = join(folder, "task.toml");
+  const config = readConfig(await readText(folder, "task.toml"), file);
   const boxEnv = resolveEnv(config.environment.env, "environment.env");
-  const verifierEnv = resolveEnv(config.verifier.env, "verifier.env");
   const gold = await readSolution(folder, config);
   const { environment } = config;
-  const verifier: Verifier = {
-    files: tests,
-    commands: [
-      {
-        scope: "",
-        argv: verifierArgv(config.verifier.collect, verifierEnv.env),
-        format: "reward",
-        reportFile: null,
-      },
-    ],
-    exact: null,
-    timeoutSeconds: config.verifier.timeoutSeconds,
-  };
+  const judge = await readVerifier(folder, config);
   return {
     origin: {
       format: "harbor",
       id: config.name ?? basename(resolve(folder)),
-      file: join(folder, "task.toml"),
+      file,
       row: null,
       line: null,
     },
@@ -115,13 +89,10 @@ export async function readHarborTask(folder: string): Promise<ImportedTask> {
       text: statementOf(folder, await readText(folder, "instruction.md")),
     },
     environment: {
-      image: await readImage(folder, config),
+      image: await environmentImage(folder, environment),
       workdir: environment.workdir,
       env: boxEnv.env,
-      limits: {
-        ...(environment.memoryMb === null ? {} : { memoryMb: environment.memoryMb }),
-        ...(environment.storageMb === null ? {} : { diskMb: environment.storageMb }),
-      },
+      limits: limitsOf(environment),
       cpus: environment.cpus,
       network: environment.network,
     },
@@ -131,8 +102,9 @@ export async function readHarborTask(folder: string): Promise<ImportedTask> {
     hiddenFiles: [],
     failToPass: ["reward"],
     passToPass: [],
-    verifier,
-    notes: [...boxEnv.notes, ...verifierEnv.notes, ...gold.notes, ...notesOf(config)],
+    verifier: judge.verifier,
+    ...(judge.box && { verifierBox: judge.box }),
+    notes: [...boxEnv.notes, ...judge.notes.env, ...gold.notes, ...notesOf(config, judge.notes.rule)],
   };
 }
 
@@ -178,24 +150,6 @@ function statementLevel({ metadata }: HarborConfig): StatementLevel {
   return level <= 3 ? (level as StatementLevel) : own.fail("level", "0, 1, 2 or 3");
 }
 
-const placed = (changes: readonly FileChange[], folder: string): FileChange[] =>
-  changes.map((change) => ({ ...change, path: `${folder}/${change.path}` }));
-
-async function readTests(folder: string): Promise<FileChange[]> {
-  const at = (field: string) => ({ file: folder, field });
-  const files = await optionalFolder(folder, "tests");
-  if (files?.some(({ path }) => path === "Dockerfile" || path === "docker-compose.yaml"))
-    throw new ImportError(
-      "unsupported",
-      at("tests/Dockerfile"),
-      "none (a verifier with an image of its own is not supported)",
-      "one",
-    );
-  if (!files?.some(({ path }) => path === "test.sh"))
-    throw new ImportError("field", at("tests/test.sh"), "a script that writes the reward", "none");
-  return placed(files, "/tests");
-}
-
 async function readSolution(
   folder: string,
   config: HarborConfig,
@@ -216,66 +170,14 @@ async function readSolution(
   };
 }
 
-async function readImage(folder: string, config: HarborConfig): Promise<ImageSource> {
-  const { dockerImage } = config.environment;
-  const files = await optionalFolder(folder, "environment");
-  const compose = files?.find(({ path }) => /^(?:docker-)?compose\.ya?ml$/.test(path));
-  if (compose !== undefined)
-    throw new ImportError(
-      "unsupported",
-      { file: folder, field: `environment/${compose.path}` },
-      "none (a task of several containers is not supported)",
-      "one",
-    );
-  if (dockerImage !== null) {
-    if (!isImageReference(dockerImage))
-      throw new ImportError(
-        "field",
-        { file: folder, field: "task.toml, environment.docker_image" },
-        IMAGE_HINT,
-        JSON.stringify(dockerImage.slice(0, 200)),
-      );
-    return { kind: "image", reference: dockerImage };
-  }
-  if (!files?.some(({ path }) => path === "Dockerfile"))
-    throw new ImportError(
-      "field",
-      { file: folder, field: "environment/Dockerfile" },
-      "a Dockerfile, or environment.docker_image in task.toml",
-      "neither",
-    );
-  return { kind: "build", files, dockerfile: "Dockerfile" };
-}
-
-/** Null where there is no such folder. Rules of .harborignore are refused: what they leave out would be graded with. */
-async function optionalFolder(folder: string, name: string): Promise<FileChange[] | null> {
-  const info = await lstat(join(folder, name)).catch(() => null);
-  if (info === null) return null;
-  if (!info.isDirectory())
-    throw new ImportError("field", { file: folder, field: name }, "a folder", "something else");
-  const files = await readFolder(folder, name);
-  const ignoring =
-    name === "environment" ? undefined : files.find(({ path }) => basename(path) === ".harborignore");
-  if (ignoring !== undefined)
-    throw new ImportError("unsupported", { file: folder, field: `${name}/${ignoring.path}` }, "none", "one");
-  return files;
-}
-
-function notesOf({ environment, agent, verifier, artifacts, unknown }: HarborConfig): string[] {
+function notesOf({ environment, agent, verifier, unknown }: HarborConfig, rule: readonly string[]): string[] {
   const notes: string[] = [];
   const { network } = environment;
   if (network !== "none")
     notes.push(
       `the task asks for ${network === "public" ? "a network" : `a network with ${network.hosts.join(", ")}`}: its boxes have none`,
     );
-  if (verifier.mode === "separate")
-    notes.push("the separate verifier sees the whole tree of the agent, not the artifacts alone");
-  if (artifacts.length > 0)
-    notes.push(`artifacts are not collected: ${artifacts.map(({ source }) => source).join(", ")}`);
-  if (verifier.collect.length > 0)
-    notes.push(
-      "commands of verifier.collect run in the grading box, on the agent's tree: no process of the agent's is there",
-    );
+  notes.push(...rule);
   if (environment.healthcheck) notes.push("environment.healthcheck is not run: nothing is started in a box");
   if (environment.skills) notes.push("environment.skills_dir is left out: agents here have no skills");
   for (const [name, user] of Object.entries({ agent: agent.user, verifier: verifier.user }))

@@ -1,5 +1,12 @@
-/** The command that runs a Harbor task's verifier and prints the reward it wrote. Pure. */
-import type { CollectHook } from "./config.ts";
+/** A Harbor task's verifier: the command that runs its tests and prints the reward they wrote, and the box of one with an image of its own. */
+import { join } from "node:path";
+import type { FileChange, Verifier } from "../../../core/task.ts";
+import { ImportError, type ImportedVerifierBox } from "../types.ts";
+import { chosenArtifacts } from "./artifacts.ts";
+import type { CollectHook, HarborConfig } from "./config.ts";
+import { resolveEnv } from "./env.ts";
+import { optionalFolder, placed } from "./folder.ts";
+import { has, limitsOf, verifierImage } from "./image.ts";
 
 /**
  * What was in /logs/verifier before is gone; reward.json wins over reward.txt; without either nothing is printed, which is no reward
@@ -28,4 +35,89 @@ export function verifierArgv(
     "--",
     ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
   ];
+}
+
+export interface HarborVerifier {
+  readonly verifier: Verifier;
+  readonly box: ImportedVerifierBox | null;
+  /** Of its variables, and of how it judges. */
+  readonly notes: { readonly env: readonly string[]; readonly rule: readonly string[] };
+}
+
+/** Throws ImportError. */
+export async function readVerifier(folder: string, config: HarborConfig): Promise<HarborVerifier> {
+  const tests = (await optionalFolder(folder, "tests")) ?? [];
+  const own = ownBox(folder, config, tests);
+  // An image of the verifier's own brings its tests.
+  if (own === null && !has(tests, "test.sh"))
+    throw new ImportError(
+      "field",
+      { file: folder, field: "tests/test.sh" },
+      "a script that writes the reward",
+      "none",
+    );
+  const { env, notes } = resolveEnv(config.verifier.env, "verifier.env");
+  const verifier = {
+    files: own === null ? placed(tests, "/tests") : [],
+    commands: [
+      {
+        scope: "",
+        argv: verifierArgv(own === null ? config.verifier.collect : [], env),
+        format: "reward",
+        reportFile: null,
+      },
+    ],
+    exact: null,
+    timeoutSeconds: config.verifier.timeoutSeconds,
+  } satisfies Verifier;
+  return {
+    verifier,
+    box: own?.box ?? null,
+    notes: { env: notes, rule: own?.notes ?? sameImageNotes(config) },
+  };
+}
+
+function ownBox(
+  folder: string,
+  config: HarborConfig,
+  tests: readonly FileChange[],
+): { readonly box: ImportedVerifierBox; readonly notes: readonly string[] } | null {
+  const image = verifierImage(folder, config, tests);
+  if (image === null) return null;
+  const { collect, environment } = config.verifier;
+  const like = environment ?? config.environment;
+  // Of the environment's own variables the task has its notes already.
+  const { env, notes } = resolveEnv(like.env, "verifier.environment.env");
+  const chosen = chosenArtifacts(config.artifacts, join(folder, "task.toml"));
+  return {
+    box: {
+      image,
+      workdir: like.workdir,
+      env,
+      limits: limitsOf(like),
+      collect: collect.map(({ command, timeoutSeconds }) => ({
+        argv: ["bash", "-c", command],
+        timeoutSeconds,
+      })),
+      artifacts: chosen.artifacts,
+    },
+    notes: [
+      ...(environment === null ? [] : notes),
+      ...chosen.notes,
+      "artifacts are taken from the agent's tree in a box made again: of what it wrote elsewhere only what collect hooks make is there",
+    ],
+  };
+}
+
+function sameImageNotes({ verifier, artifacts }: HarborConfig): string[] {
+  const notes: string[] = [];
+  if (verifier.mode === "separate")
+    notes.push("the separate verifier sees the whole tree of the agent, not the artifacts alone");
+  if (artifacts.length > 0)
+    notes.push(`artifacts are not collected: ${artifacts.map(({ source }) => source).join(", ")}`);
+  if (verifier.collect.length > 0)
+    notes.push(
+      "commands of verifier.collect run in the grading box, on the agent's tree: no process of the agent's is there",
+    );
+  return notes;
 }
