@@ -135,6 +135,19 @@ export function amended<T extends object>(
     .reduce((current, { path, value }) => withSetting(current, path, value), settings);
 }
 
+/** The settings that an iteration was pinned with, and those that none is pinned with as they are in force in it. */
+export function amendedAtOnce<T extends object>(
+  pinned: T,
+  amendments: readonly Amendment[],
+  iteration: number,
+): T {
+  return amended(
+    pinned,
+    amendments.filter(({ path }) => AMENDABLE[path]?.atOnce === true),
+    iteration,
+  );
+}
+
 /** What an iteration is pinned with: an amendment wins over an override of the file, whichever iteration that is from. */
 export function pinnedSettings(
   settings: ExperimentSettings,

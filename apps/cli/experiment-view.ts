@@ -15,6 +15,11 @@ function rate(
   return `${formatPercent(evaluation.passAt1)} [${formatPercent(evaluation.low)}, ${formatPercent(evaluation.high)}]`;
 }
 
+function iterationName({ iteration, stale }: ExperimentSummary["iterations"][number]): string {
+  if (iteration === 0) return "0 (untrained)";
+  return stale ? `${iteration} (stale)` : String(iteration);
+}
+
 /** One row per iteration: pooled held-out pass@1 with its interval, each set, greedy. */
 export function evaluationTable(summary: ExperimentSummary): string {
   const sets = [
@@ -23,7 +28,7 @@ export function evaluationTable(summary: ExperimentSummary): string {
     ),
   ].filter((set) => set !== VALIDATION_SET);
   return formatTable(summary.iterations, [
-    { title: "iteration", value: ({ iteration }) => (iteration === 0 ? "0 (untrained)" : iteration) },
+    { title: "iteration", value: iterationName },
     { title: "held-out pass@1 [95 %]", value: ({ evaluation }) => rate(evaluation) },
     { title: "tasks", align: "right", value: ({ evaluation }) => evaluation?.tasks ?? null },
     { title: "greedy", value: ({ greedy }) => rate(greedy) },
@@ -50,7 +55,12 @@ function replayLines(name: string, { iterations, status }: ExperimentSummary): s
       pieces === null ? "" : `: ${pieces.reused} pieces re-used from earlier tries, ${pieces.made} made`;
     return [`iteration ${iteration} is try ${attempt}${counts}`];
   });
-  const last = iterations.at(-1);
+  const stale = iterations.filter((iteration) => iteration.stale).map(({ iteration }) => iteration);
+  if (stale.length > 0)
+    replayed.push(
+      `stale, begun from what a replay has replaced since: ${stale.join(", ")}; tadpole run with the same file and name runs them again`,
+    );
+  const last = iterations.findLast((iteration) => !iteration.stale);
   if (status === "failed" && last !== undefined && last.iteration > 0)
     replayed.push(
       `after the mend: tadpole replay ${name} ${last.iteration} (--dry-run shows what it re-uses)`,

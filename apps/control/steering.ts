@@ -198,7 +198,7 @@ function closedUnderIt(error: WorkflowUpdateFailedError): boolean {
 
 async function endedState(db: Db, experiment: ExperimentRow): Promise<ExperimentSteering> {
   const { iterations, policy, error } = await showExperiment(db, experiment.name);
-  const last = iterations.at(-1);
+  const last = iterations.findLast(({ stale }) => !stale);
   return {
     status: "ended",
     hold: experiment.hold as Hold | null,

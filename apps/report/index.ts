@@ -7,6 +7,7 @@ import { table } from "./figure.ts";
 import { html, type Markup } from "./html.ts";
 import { noPools, passRateHistograms, poolTable, taskMixFigure } from "./pool.ts";
 import { duration, percent } from "./scale.ts";
+import { settingTable } from "./settings.ts";
 import { STYLE } from "./style.ts";
 import { timeFigure } from "./time.ts";
 
@@ -14,19 +15,6 @@ export interface ReportLink {
   readonly text: string;
   /** http or https. */
   readonly href: string;
-}
-
-/** Settings as `path`, `value` rows. */
-export function settingRows(value: unknown, path = ""): (readonly [string, string])[] {
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return Object.entries(value).flatMap(([key, member]) =>
-      settingRows(member, path === "" ? key : `${path}.${key}`),
-    );
-  return [[path, Array.isArray(value) ? value.map(inline).join(", ") || "none" : inline(value)]];
-}
-
-function inline(value: unknown): string {
-  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
 function tiles({ summary }: ReportData): Markup {
@@ -48,11 +36,15 @@ ${tile(duration(summary.timings.seconds), summary.status === "running" ? "so far
 </div>`;
 }
 
-function header({ summary, settings, codeVersion }: ReportData): Markup {
+function header({ summary, stale, settings, codeVersion }: ReportData): Markup {
   return html`<header><p class="kicker">Tadpole experiment</p><h1>${summary.name}</h1>
 <p class="meta"><span>${summary.status}</span><span>seed ${summary.seed}</span><span>started ${summary.createdAt.slice(0, 16).replace("T", " ")} UTC</span><span>version ${codeVersion}</span>${
     summary.policy && html`<span>policy <code>${summary.policy.id}</code></span>`
   }</p>
+${
+  stale.length > 0 &&
+  html`<p class="notice">Not shown: ${stale.length > 1 ? "iterations" : "iteration"} ${stale.join(", ")}, which began from what a replay has replaced since (<code>tadpole run</code> runs them again).</p>`
+}
 ${summary.error && html`<p class="notice bad">The experiment failed: ${summary.error}</p>`}
 ${
   settings.policy.kind === "nano" &&
@@ -79,9 +71,9 @@ function linkList(links: readonly ReportLink[]): Markup {
 
 /** Complete HTML document. Throws TypeError on a link that is not http or https. */
 export function renderReport(data: ReportData, links: readonly ReportLink[] = []): string {
-  const { summary, settings } = data;
+  const { summary } = data;
   const curve = learningCurve(summary);
-  const histograms = passRateHistograms(data.pools, settings);
+  const histograms = passRateHistograms(data.pools, data.inForce);
   const mix = taskMixFigure(data.mix);
   const climb = climbFigures(data.updates);
   const time = timeFigure(summary.timings);
@@ -110,10 +102,7 @@ ${section(
 )}
 ${section(
   "Settings",
-  html`<details class="data"><summary>All settings</summary>${table({
-    head: ["Field", "Value"],
-    rows: settingRows(settings).map(([path, value]) => [html`<code>${path}</code>`, value]),
-  })}</details>`,
+  html`<details class="data"><summary>All settings</summary>${settingTable(data)}</details>`,
 )}
 ${links.length > 0 && section("Links", linkList(links))}
 </main>

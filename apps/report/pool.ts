@@ -1,7 +1,6 @@
 /** Task pools: learnability before and after refinement, and what kinds of tasks were admitted. */
-import { type ExperimentSettings, settingsAt } from "../../core/experiment.ts";
 import { admittedPasses } from "../../core/learnability.ts";
-import type { IterationSummary, PoolSeries, TaskMix } from "../../services/store/index.ts";
+import type { InForce, IterationSummary, PoolSeries, TaskMix } from "../../services/store/index.ts";
 import { figure, table, toneOf } from "./figure.ts";
 import { html, type Markup } from "./html.ts";
 import { groupedBars, stackedBars } from "./plot.ts";
@@ -13,13 +12,13 @@ function sum(values: readonly number[]): number {
 /** One histogram of pass counts per iteration, the admitted band shaded. */
 export function passRateHistograms(
   pools: readonly PoolSeries[],
-  settings: ExperimentSettings,
+  inForce: readonly InForce[],
 ): readonly Markup[] {
   return pools
     .filter(({ before }) => sum(before.counts) > 0)
     .map(({ iteration, before, after }) => {
       const categories = before.counts.map((_, passes) => `${passes}/${before.runs}`);
-      const { filter } = settingsAt(settings, iteration);
+      const { filter } = inForce.find(({ fromIteration }) => fromIteration === iteration)!.settings;
       const { min, max } = admittedPasses(before.runs, filter.band);
       // Probes of another size than the first ones are not on the same scale.
       const later = after.runs === before.runs ? after.counts : before.counts.map(() => 0);

@@ -80,7 +80,7 @@ export {
   type RegradeRow,
   recordRegrade,
 } from "./regrades.ts";
-export { collectReport, type ReportData, type ReportExample } from "./report.ts";
+export { collectReport, type InForce, type ReportData, type ReportExample } from "./report.ts";
 export {
   findGroup,
   findRollout,

@@ -1,10 +1,11 @@
 /** Everything a report shows, read in one go. */
 import { sql } from "kysely";
 import type { ExperimentSettings } from "../../core/experiment.ts";
+import { type Amendment, amendedAtOnce, pinnedSettings } from "../../core/steering.ts";
 import type { ArtifactStore } from "./artifacts.ts";
 import { type RolloutDetail, showRollout } from "./details.ts";
 import { ArtifactError } from "./errors.ts";
-import { getExperiment } from "./experiments.ts";
+import { type ExperimentRow, getExperiment, type IterationRow } from "./experiments.ts";
 import type { Executor } from "./rows.ts";
 import {
   type PoolSeries,
@@ -14,7 +15,7 @@ import {
   type UpdatePoint,
   updateSeries,
 } from "./series.ts";
-import { type ExperimentSummary, showExperiment } from "./summary.ts";
+import { currentTries, type ExperimentSummary, showExperiment } from "./summary.ts";
 
 export interface ReportExample {
   /** Why it is shown. */
@@ -22,9 +23,21 @@ export interface ReportExample {
   readonly rollout: RolloutDetail;
 }
 
-export interface ReportData {
-  readonly summary: ExperimentSummary;
+export interface InForce {
+  /** They hold until the next one in the list. */
+  readonly fromIteration: number;
   readonly settings: ExperimentSettings;
+}
+
+export interface ReportData {
+  /** Without stale iterations. */
+  readonly summary: ExperimentSummary;
+  /** Iterations that are left out: a replay of an earlier one has replaced what they began from. */
+  readonly stale: readonly number[];
+  /** As the file has them. */
+  readonly settings: ExperimentSettings;
+  /** What the latest try of each iteration ran with, then what was amended for those to come. */
+  readonly inForce: readonly InForce[];
   readonly codeVersion: string;
   readonly pools: readonly PoolSeries[];
   readonly updates: readonly UpdatePoint[];
@@ -78,7 +91,7 @@ async function trainingExamples(db: Executor, experiment: string): Promise<strin
     select r.key from groups g join rollouts r on r.group_key = g.key
     where g.experiment = ${experiment} and g.phase <> 'evaluate' and r.outcome in ('passed', 'failed')
       and not exists (select from iterations i
-        where i.experiment = g.experiment and i.iteration = g.iteration and i.try > g.try)
+        where i.experiment = g.experiment and i.iteration = g.iteration and (i.try > g.try or i.try = g.try and i.stale))
     order by r.outcome desc, r.key limit 3`.execute(db);
   return rows.map((row) => row.key);
 }
@@ -102,6 +115,24 @@ async function chooseExamples(
   return chosen;
 }
 
+/** A try has its settings pinned, overrides of a replay included; but for those that no iteration has. */
+function settingsInForce(experiment: ExperimentRow, tries: readonly IterationRow[]): InForce[] {
+  const settings = experiment.settings as ExperimentSettings;
+  const amendments = experiment.amendments as readonly Amendment[];
+  const ran = tries.map(({ iteration, pinned }) => ({
+    fromIteration: iteration,
+    settings: amendedAtOnce((pinned as Pick<InForce, "settings">).settings, amendments, iteration),
+  }));
+  const last = ran.at(-1)?.fromIteration ?? 0;
+  const coming = new Set(amendments.map(({ fromIteration }) => fromIteration).filter((from) => from > last));
+  return [
+    ...ran,
+    ...[...coming]
+      .sort((a, b) => a - b)
+      .map((from) => ({ fromIteration: from, settings: pinnedSettings(settings, amendments, from) })),
+  ];
+}
+
 /** Throws StoreError `missing`. An example whose artifact is gone or damaged is left out: the rest is still worth reading. */
 export async function collectReport(
   db: Executor,
@@ -110,12 +141,14 @@ export async function collectReport(
 ): Promise<ReportData> {
   const experiment = await getExperiment(db, name);
   const settings = experiment.settings as ExperimentSettings;
-  const [summary, pools, updates, mix] = await Promise.all([
+  const [whole, tries, pools, updates, mix] = await Promise.all([
     showExperiment(db, name),
+    currentTries(db, name),
     poolSeries(db, name),
     updateSeries(db, name),
     taskMix(db, name),
   ]);
+  const summary = { ...whole, iterations: whole.iterations.filter(({ stale }) => !stale) };
   const chosen = await chooseExamples(db, summary, settings);
   const examples: ReportExample[] = [];
   for (const [key, caption] of chosen) {
@@ -127,7 +160,9 @@ export async function collectReport(
   }
   return {
     summary,
+    stale: whole.iterations.flatMap(({ iteration, stale }) => (stale ? [iteration] : [])),
     settings,
+    inForce: settingsInForce(experiment, tries),
     codeVersion: experiment.code_version,
     pools,
     updates,

@@ -43,6 +43,8 @@ export interface IterationSummary {
   readonly iteration: number;
   readonly try: number;
   readonly status: string;
+  /** It began from what a replay of an earlier iteration has replaced: it waits to be run again. */
+  readonly stale: boolean;
   readonly policy: PolicySummary | null;
   /** All held-out sets pooled, sampled. */
   readonly evaluation: PooledEvaluation | null;
@@ -64,7 +66,7 @@ export interface ExperimentSummary {
   /** The last policy chosen; null before the start policy is measured. */
   readonly policy: PolicySummary | null;
   readonly iterations: readonly IterationSummary[];
-  /** Accepted rollouts. */
+  /** Accepted rollouts of every try; one that a replay took over counts once. */
   readonly rollouts: number;
   readonly timings: { readonly seconds: number; readonly phases: readonly PhaseTime[] };
 }
@@ -110,6 +112,11 @@ export async function latestTries(db: Executor, experiment: string): Promise<Ite
     .orderBy("iteration")
     .orderBy("try", "desc")
     .execute();
+}
+
+/** The latest try of each iteration, but for those that a replay of an earlier one made stale. */
+export async function currentTries(db: Executor, experiment: string): Promise<IterationRow[]> {
+  return (await latestTries(db, experiment)).filter(({ stale }) => !stale);
 }
 
 /** A pool as its probes and validations tell it, while its iteration has not closed it. */
@@ -208,7 +215,8 @@ export async function showExperiment(db: Executor, name: string): Promise<Experi
     evaluationsOf(db, name),
     readTimeline(db, name, experiment.status === "running"),
     sql<{ rollouts: number }>`
-      select count(*) as rollouts from rollouts where starts_with(key, ${`${name}/`})`.execute(db),
+      select count(*) as rollouts from rollouts
+      where starts_with(key, ${`${name}/`}) and reused_from is null`.execute(db),
   ]);
   const numbers = [...new Set([...tries, ...evaluations].map((row) => row.iteration))].sort((a, b) => a - b);
   const iterations: IterationSummary[] = [];
@@ -224,6 +232,7 @@ export async function showExperiment(db: Executor, name: string): Promise<Experi
       iteration,
       try: row?.try ?? 1,
       status: row?.status ?? "finished",
+      stale: row?.stale ?? false,
       policy: await policySummary(db, end),
       evaluation,
       greedy: pooled(measured, settings, "greedy"),
@@ -233,7 +242,7 @@ export async function showExperiment(db: Executor, name: string): Promise<Experi
     });
   }
   const result = experiment.result as { policy?: { id: string }; error?: string } | null;
-  const chosen = iterations.findLast((iteration) => iteration.policy !== null)?.policy ?? null;
+  const chosen = iterations.findLast(({ policy, stale }) => policy !== null && !stale)?.policy ?? null;
   return {
     name,
     seed: experiment.seed,

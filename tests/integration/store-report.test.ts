@@ -9,9 +9,11 @@ import {
   type Db,
   evaluationOf,
   findRollout,
+  recordAmendments,
   recordEvaluation,
   recordIteration,
   recordPolicy,
+  recordProbe,
 } from "../../services/store/index.ts";
 import { openTestRecord, type TestRecord } from "../support/open-record.ts";
 import {
@@ -124,7 +126,7 @@ it("shows the latest try of an iteration alone, and no checkpoint that was not c
   const begin = (status: string, endPolicy: string | null) =>
     recordIteration(db, {
       ...{ experiment: name, iteration: 1, try: 2, status, start_policy: policyRef("start").id },
-      ...{ end_policy: endPolicy, pool: null, pinned: {} },
+      ...{ end_policy: endPolicy, pool: null, pinned: { settings: testSettings() } },
     });
   await evaluate(policyRef("start").id, "sampled", 0, 0, 0);
   await evaluate(policyRef("start").id, "sampled", 1, 0, 0);
@@ -165,6 +167,70 @@ it("shows the latest try of an iteration alone, and no checkpoint that was not c
     ["A held-out task that was not solved", `${name}/eval/unseen/sampled/${second.id}/${testTask(0).id}/0`],
   ]);
   expect(renderReport(data)).toContain("25.0 % → 100.0 %");
+});
+
+it("shows what each iteration ran with: a band that was amended, a replay's override; stale iterations not at all", async () => {
+  const name = "steered";
+  await recordTestExperiment(db, artifacts, name);
+  const settings = testSettings({ seed: 3, iterations: 1 });
+  const [start, end] = [policyRef("start").id, policyRef("end").id];
+  const amendment = (path: string, old: number, value: number, fromIteration: number) => ({
+    ...{ request: path, path, old, value, fromIteration },
+  });
+  const amendments = [
+    amendment("filter.band.high", settings.filter.band.high, 0.75, 2),
+    amendment("iterations", 1, 4, 1),
+    amendment("climb.updates", settings.climb.updates, 5, 3),
+  ];
+  for (const count of [1, 2, 3]) await recordAmendments(db, name, amendments.slice(0, count));
+  const ran = { experiment: name, status: "finished", start_policy: start, end_policy: end, pool: null };
+  // As the workflow pins them: with the amendments made until then, and a replay's override.
+  const pinned = (amended: object) => ({ settings: { ...settings, ...amended } });
+  const band = { filter: { ...settings.filter, band: { ...settings.filter.band, high: 0.75 } } };
+  await recordIteration(db, {
+    ...ran,
+    iteration: 1,
+    try: 2,
+    pinned: pinned({ reward: { length: { fromIteration: 7 } } }),
+  });
+  await recordIteration(db, { ...ran, iteration: 2, try: 1, pinned: pinned(band) });
+  for (const scope of [`${name}/it/1/try/2`, `${name}/it/2/try/1`])
+    for (const candidate of [0, 1])
+      await recordProbe(db, {
+        ...{ scope, candidate, refinement: 0, task_id: testTask(candidate).id, level: 1, policy: start },
+        ...{ passes: candidate, runs: 4, label_key: "label", decision: "admit", group_key: scope },
+      });
+  const before = await collectReport(db, artifacts, name);
+  expect(before.stale).toEqual([]);
+  const page = renderReport(before);
+  const row = (path: string) =>
+    page
+      .split(`<code>${path}</code>`)[1]
+      ?.split("</tr>")[0]
+      ?.replace(/<[^>]+>/g, "|");
+  expect(row("filter.band.high")).toContain("0.75 from iteration 2 on");
+  expect(row("iterations")).toContain("4 from iteration 1 on");
+  expect(row("climb.updates")).toContain("5 from iteration 3 on");
+  expect(row("reward.length.fromIteration")).toContain("7 from iteration 1 on");
+  expect(row("seed")).not.toContain("from iteration");
+  const regions = [...page.matchAll(/<rect class="region"[^>]*width="([\d.]+)"/g)].map((found) =>
+    Number(found[1]),
+  );
+  expect(regions).toHaveLength(2);
+  expect(regions[1]).toBeGreaterThan(regions[0]!);
+
+  await db
+    .updateTable("iterations")
+    .set({ stale: true })
+    .where("experiment", "=", name)
+    .where("iteration", "=", 2)
+    .execute();
+  const after = await collectReport(db, artifacts, name);
+  expect(after.stale).toEqual([2]);
+  expect([after.summary.iterations, after.pools, after.mix].map((all) => all.at(-1)?.iteration)).toEqual([
+    1, 1, 1,
+  ]);
+  expect(renderReport(after)).toContain("Not shown: iteration 2,");
 });
 
 it("leaves out an example whose artifact is gone", async () => {

@@ -225,7 +225,7 @@ export async function recordTestExperiment(db: Db, artifacts: ArtifactStore, nam
     try: 1,
     start_policy: start.id,
     end_policy: null,
-    pinned: {},
+    pinned: { settings },
   };
   await recordIteration(db, { ...iteration, status: "pool", pool: null });
   await phase("pool", 1);

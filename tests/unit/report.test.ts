@@ -3,9 +3,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readableArguments, shortened } from "../../apps/report/example.ts";
 import { escapeHtml, html } from "../../apps/report/html.ts";
-import { renderReport, settingRows } from "../../apps/report/index.ts";
+import { renderReport } from "../../apps/report/index.ts";
 import { axis, groupedBars, linePlot, stackedBars } from "../../apps/report/plot.ts";
 import { compact, duration, integerTicks, linear, niceStep, ticks } from "../../apps/report/scale.ts";
+import { changes, settingRows } from "../../apps/report/settings.ts";
 import type { ReportData } from "../../services/store/index.ts";
 import {
   policyRef,
@@ -218,7 +219,9 @@ function reportData(change: Partial<ReportData> = {}): ReportData {
       rollouts: 0,
       timings: { seconds: 0, phases: [] },
     },
+    stale: [],
     settings: testSettings(),
+    inForce: [],
     codeVersion: "0.1.0",
     pools: [],
     updates: [],
@@ -302,6 +305,7 @@ describe("a report", () => {
       iteration,
       try: 1,
       status: "finished",
+      stale: false,
       policy: { id: "p", sha256: "0" },
       evaluation: { ...measured("", "sampled"), passAt1: 0.25 + 0.5 * iteration },
       greedy: null,
@@ -333,5 +337,22 @@ describe("settings", () => {
       ["e", "null"],
       ["f", '{"g":1}'],
     ]);
+  });
+
+  it("say from when on another value is in force, and when the first one is again", () => {
+    expect(
+      changes("8", [
+        [1, "8"],
+        [2, "8"],
+      ]),
+    ).toBeNull();
+    expect(
+      changes("8", [
+        [1, "4"],
+        [2, "4"],
+        [3, "8"],
+        [5, "2"],
+      ]),
+    ).toBe("4 from iteration 1 on, 8 from iteration 3 on, 2 from iteration 5 on");
   });
 });
