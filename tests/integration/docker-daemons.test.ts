@@ -104,7 +104,7 @@ describe.skipIf(reason !== null && process.env.CI !== "true")(
     it("is found at a user's own socket where the system has none", async () => {
       const connection = connectionFrom({
         env: { XDG_RUNTIME_DIR: daemon.runtimeFolder },
-        exists: (path) => path !== "/var/run/docker.sock" && existsSync(path),
+        canUse: (path) => path !== "/var/run/docker.sock" && existsSync(path),
         read: (path) => readFileSync(path, "utf8"),
       });
       expect(connection).toEqual({ socketPath: join(daemon.runtimeFolder, "docker.sock") });

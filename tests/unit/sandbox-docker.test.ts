@@ -27,7 +27,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe("the daemon that is spoken to", () => {
   const machine = (env: Machine["env"], ...existing: string[]): Machine => ({
     env,
-    exists: (path) => existing.includes(path),
+    canUse: (path) => existing.includes(path),
     read: (path) => {
       if (!path.startsWith("/certs/")) throw new Error("ENOENT");
       return `content of ${path}`;

@@ -1,18 +1,28 @@
 /** Which Docker daemon is spoken to, as its own client decides it: environment variables first, then the usual sockets. */
-import { existsSync, readFileSync } from "node:fs";
+import { accessSync, constants, readFileSync } from "node:fs";
 import Docker from "dockerode";
 import { SandboxError } from "../runtime.ts";
 
 /** What of the machine decides; a parameter, so that the decision is a function of it. */
 export interface Machine {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly exists: (path: string) => boolean;
+  /** Whether a socket is there, and for this user. */
+  readonly canUse: (path: string) => boolean;
   readonly read: (path: string) => string;
+}
+
+function canUse(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const thisMachine: Machine = {
   env: process.env,
-  exists: existsSync,
+  canUse,
   read: (path) => readFileSync(path, "utf8"),
 };
 
@@ -57,13 +67,13 @@ export function connectionFrom(machine: Machine = thisMachine): Connection {
   };
 }
 
-function usualSocket({ env, exists }: Machine): string {
+function usualSocket({ env, canUse }: Machine): string {
   const candidates = [
     DEFAULT_SOCKET,
     ...(env.XDG_RUNTIME_DIR ? [`${env.XDG_RUNTIME_DIR}/docker.sock`] : []),
     ...(env.HOME ? [`${env.HOME}/.docker/run/docker.sock`] : []),
   ];
-  return candidates.find(exists) ?? DEFAULT_SOCKET;
+  return candidates.find(canUse) ?? DEFAULT_SOCKET;
 }
 
 function certificates({ env, read }: Machine): { ca: string; cert: string; key: string } {
