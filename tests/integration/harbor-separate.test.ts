@@ -1,0 +1,193 @@
+/** A Harbor task whose verifier has an image of its own, as `harbor init` makes them: built, pinned, graded on what is collected alone. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { parse, stringify } from "smol-toml";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { FileChange } from "../../core/task.ts";
+import { harborImporter, type PreparedImport, prepareImport } from "../../services/formats/index.ts";
+import { createGrading, evidenceOf, type GradingService } from "../../services/grading/index.ts";
+import { connectDocker, createRuntime, ensureBaseImage } from "../../services/sandbox/index.ts";
+import { harborPackage, installHarbor, runHarbor } from "../support/harbor.ts";
+
+const probe = createRuntime("docker", {
+  dataFolder: join(tmpdir(), "harbor-separate"),
+  nodePath: process.execPath,
+});
+/** Left out where no daemon answers, but not in CI. */
+const reason = process.env.CI === "true" ? null : await probe.unavailable();
+const inDocker = describe.skipIf(reason !== null);
+
+let folder: string;
+let grading: GradingService;
+let prepared: PreparedImport;
+const images = new Set<string>();
+
+const FILES = {
+  "instruction.md": "Let sum.sh print the sum, and write the answer into out/.\n",
+  "environment/sum.sh": "echo $(($1 - $2))\n",
+  "solution/solve.sh":
+    "sed -i 's/ - / + /' sum.sh\nmkdir -p out && echo 42 > out/answer && echo x > out/a.log\n",
+  "tests/answer": "42\n",
+  "tests/test.sh": `echo 0 > /logs/verifier/reward.txt
+[ "$(pwd) $MODE" = "/app strict" ] || exit
+[ ! -e /app/sum.sh ] && [ ! -e /app/out/a.log ] && [ ! -e /app/out/stale ] || exit
+[ "$(cat /logs/artifacts/five)" = 5 ] || exit
+cmp /app/out/answer /tests/answer && echo 1 > /logs/verifier/reward.txt
+`,
+};
+
+/** By Harbor's command line where this machine's Python runs it, else as it writes it. */
+function initialised(): string {
+  const made = join(folder, "own");
+  const put = (name: string, content: string) => {
+    mkdirSync(dirname(join(made, name)), { recursive: true });
+    writeFileSync(join(made, name), content);
+  };
+  if (harborPackage().whole) {
+    installHarbor();
+    const args = ["init", "--task", "org/own", "--output-dir", folder, "--no-pytest"];
+    runHarbor("import sys; from harbor.cli.main import app; app(sys.argv[1:])", args);
+  } else {
+    put("task.toml", 'schema_version = "1.4"\n\n[verifier]\nenvironment_mode = "separate"\n');
+    put("environment/Dockerfile", "FROM ubuntu:24.04\n\nWORKDIR /app");
+    put("tests/Dockerfile", "FROM ubuntu:24.04\n\nWORKDIR /app\n\nCOPY . /tests/\n");
+  }
+  for (const [name, content] of Object.entries(FILES)) put(name, content);
+  return made;
+}
+
+/** No registry is asked: both images stand on one that is here. Nothing else of what was made is another. */
+function adapted(made: string, base: string): void {
+  const rewrite = (name: string, change: (text: string) => string) =>
+    writeFileSync(join(made, name), change(readFileSync(join(made, name), "utf8")));
+  const onBase = (text: string) => text.replace(/^FROM .*$/m, `FROM ${base}`);
+  rewrite("environment/Dockerfile", (text) => `${onBase(text)}\nCOPY sum.sh .\n`);
+  rewrite("tests/Dockerfile", (text) => `${onBase(text)}\nCOPY answer /app/out/stale\n`);
+  const config = parse(readFileSync(join(made, "task.toml"), "utf8")) as { verifier: object };
+  const hook = "mkdir -p /logs/artifacts && bash sum.sh 2 3 > /logs/artifacts/five";
+  const adapted = {
+    ...config,
+    artifacts: [{ source: "/app/out", exclude: ["*.log"] }],
+    verifier: {
+      ...config.verifier,
+      env: { MODE: "strict" },
+      collect: [{ command: "exit 3" }, { command: hook }],
+    },
+  };
+  writeFileSync(join(made, "task.toml"), stringify(adapted));
+}
+
+beforeAll(async () => {
+  if (reason !== null) return;
+  folder = mkdtempSync(join(tmpdir(), "harbor-separate-"));
+  const made = initialised();
+  adapted(made, await ensureBaseImage());
+  const dataFolder = join(folder, "data");
+  const runtime = createRuntime("docker", { dataFolder, nodePath: process.execPath });
+  grading = createGrading({ runtime });
+  for await (const result of harborImporter.read(made, {})) {
+    if ("error" in result) throw result.error;
+    prepared = await prepareImport(result.task, { dataFolder, runtime, note: (id) => images.add(id) });
+  }
+}, 600_000);
+afterAll(async () => {
+  if (reason !== null) return;
+  await grading.close();
+  rmSync(folder, { recursive: true, force: true });
+  for (const image of [...images].reverse())
+    await connectDocker()
+      .docker.getImage(image)
+      .remove({ force: true })
+      .catch(() => {});
+});
+
+const grade = (change: readonly FileChange[]) => {
+  const { environment, task } = prepared;
+  return grading.grade({ environment, task, change, mode: "cold", reuse: false });
+};
+const write = (path: string, content: string): FileChange => ({
+  kind: "write",
+  path,
+  content,
+  encoding: "utf8",
+});
+
+inDocker("a verifier with an image of its own", () => {
+  it("is pinned, and has its tests nowhere else", () => {
+    const { verifier } = prepared.task;
+    expect(verifier?.files).toEqual([]);
+    expect(verifier?.box).toMatchObject({
+      image: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      workdir: "/app",
+    });
+    expect(verifier?.box?.image).not.toBe(prepared.environment.image?.reference);
+    expect(existsSync(join(prepared.environment.root, "answer"))).toBe(false);
+  });
+
+  it("lets the reference solution pass, and nothing fail", async () => {
+    expect(prepared.task.gold.map(({ path }) => path).sort()).toEqual(["out/a.log", "out/answer", "sum.sh"]);
+    expect(await grade(prepared.task.gold)).toMatchObject({ outcome: "passed", rule: "all-passed" });
+    expect(await grade([])).toMatchObject({ outcome: "failed", rule: "fail-to-pass-failed" });
+  }, 120_000);
+
+  const sum = write("sum.sh", "echo 5\n");
+  it.each<[what: string, change: readonly FileChange[], rule: string]>([
+    [
+      "a link to what the verifier knows",
+      [sum, { kind: "symlink", path: "out/answer", target: "/tests/answer" }],
+      "fail-to-pass-failed",
+    ],
+    [
+      "a folder that is a link to the verifier's",
+      [sum, { kind: "symlink", path: "out", target: "../tests" }],
+      "fail-to-pass-failed",
+    ],
+    [
+      "a reward, and tests, of its own",
+      [
+        write(
+          "sum.sh",
+          "mkdir -p /logs/verifier /tests; echo 1 | tee /logs/verifier/reward.txt /tests/test.sh",
+        ),
+      ],
+      "fail-to-pass-failed",
+    ],
+    [
+      "more than a box is given",
+      [write("sum.sh", "cd /logs/artifacts && touch $(seq 20001); echo 5"), write("out/answer", "42\n")],
+      "patch-does-not-apply",
+    ],
+    [
+      "a tar of its own that says nothing",
+      [write("sum.sh", "rm /bin/sh /usr/bin/sh; echo 5"), write("out/answer", "42\n")],
+      "patch-does-not-apply",
+    ],
+    [
+      "pipes beside what is asked for",
+      [write("sum.sh", "mkfifo /logs/artifacts/pipe out/pipe; echo 5"), write("out/answer", "42\n")],
+      "all-passed",
+    ],
+  ])(
+    "has a verdict on %s",
+    async (_, change, rule) => {
+      const { outcome, rule: found, offending } = await grade(change);
+      expect([outcome, found], offending.join()).toEqual([rule === "all-passed" ? "passed" : "failed", rule]);
+    },
+    120_000,
+  );
+
+  it("is what the evidence rests on: another image, another verifier and another task", async () => {
+    const { task, environment } = prepared;
+    const verifier = task.verifier!;
+    const box = { ...verifier.box!, image: environment.image!.reference };
+    const other = { ...task, verifier: { ...verifier, box } };
+    const request = { environment, task: other, change: task.gold, mode: "cold", reuse: false } as const;
+    const verdict = await grading.grade(request);
+    const { evidence } = verdict;
+    const { task: same, verifier: before } = evidenceOf(task, evidence.tree);
+    expect([evidence.task === same, evidence.verifier === before]).toEqual([false, false]);
+    // The environment's image holds no tests.
+    expect(verdict).toMatchObject({ outcome: "failed", rule: "no-tests-parsed" });
+  }, 120_000);
+});
