@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { z } from "zod";
-import { REPORT_FORMATS } from "../../core/task.ts";
+import { type ListedEntry, listedSchema } from "./entry-schema.ts";
 import { EnvironmentError } from "./errors.ts";
 import { GO_PINS, PinFiles, type Pinned, pinEntry } from "./pin-entry.ts";
 import { parseWith, readText } from "./pins.ts";
-import { FRAMEWORKS_OF, parseSource, SOURCE_HINT, sourceOf } from "./sources.ts";
-import { type CatalogueEntry, FRAMEWORKS } from "./types.ts";
+import { FRAMEWORKS_OF, sourceOf } from "./sources.ts";
+import type { CatalogueEntry } from "./types.ts";
 
 /** The bundled catalogue's folder. */
 export const CATALOGUE_FOLDER = fileURLToPath(new URL("../../environments/", import.meta.url));
@@ -22,13 +22,6 @@ export interface Catalogue {
   readonly entries: readonly PinnedEntry[];
 }
 
-const relativePath = z
-  .string()
-  .regex(
-    /^(?!\/)(?!.*(^|\/)\.{1,2}(\/|$))(?!.*\/\/)[^\\]+[^/\\]$/,
-    "expected a path inside the package, without .. and with /",
-  );
-
 /** Whose `tools` mean something: whole packages of Node; plugins of pytest. */
 const TOOLED: readonly CatalogueEntry["framework"][] = [
   "node-test",
@@ -39,43 +32,14 @@ const TOOLED: readonly CatalogueEntry["framework"][] = [
   "command",
 ];
 
-const limit = z.int().positive();
-
-const entrySchema = z.strictObject({
-  name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "expected lower-case letters, digits and hyphens"),
-  source: z.string().refine((text) => parseSource(text) !== undefined, SOURCE_HINT),
-  role: z.enum(["train", "unseen", "pretrain"]),
-  sources: z.array(relativePath).min(1),
-  tests: z.array(relativePath).min(1),
-  omit: z.array(relativePath).default([]),
-  framework: z.enum(FRAMEWORKS),
-  lock: relativePath.optional(),
-  tools: z.array(z.string().min(1)).optional(),
-  test: z
-    .strictObject({
-      argv: z.array(z.string()).min(1),
-      format: z.enum(REPORT_FORMATS),
-      reportFile: z.string().nullable().default(null),
-    })
-    .optional(),
-  commit: z
-    .string()
-    .regex(/^[0-9a-f]{40}$/, "expected 40 hex digits")
-    .optional(),
-  image: z.strictObject({ reference: z.string(), workdir: z.string().startsWith("/") }).optional(),
-  limits: z.strictObject({ memoryMb: limit, processes: limit, diskMb: limit }).partial().optional(),
-});
-
-type RawEntry = z.infer<typeof entrySchema>;
-
-const catalogueSchema = z.strictObject({ packages: z.array(entrySchema).min(1) });
+const catalogueSchema = z.strictObject({ packages: z.array(listedSchema).min(1) });
 
 function duplicate(values: readonly string[]): string | undefined {
   return values.find((value, index) => values.indexOf(value) !== index);
 }
 
 /** What the schema of a single field cannot say. */
-function checkEntry(where: string, entry: RawEntry): void {
+function checkEntry(where: string, entry: ListedEntry): void {
   const both = entry.sources.find((path) => entry.tests.includes(path));
   if (both !== undefined)
     throw new EnvironmentError("catalogue", `${where}: ${both} is among the sources and the tests`);

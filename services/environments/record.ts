@@ -4,41 +4,20 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { REPORT_FORMATS } from "../../core/task.ts";
+import { entrySchema } from "./entry-schema.ts";
 import { EnvironmentError } from "./errors.ts";
 import { environmentsFolder } from "./folders.ts";
 import { commandsOf, limitsOfEntry } from "./frameworks.ts";
 import { modulesMount } from "./mount.ts";
 import { hashTree, readTree } from "./tree.ts";
-import { FRAMEWORKS, type PreparedEnvironment } from "./types.ts";
-
-const paths = z.array(z.string());
+import type { PreparedEnvironment } from "./types.ts";
 
 const recordSchema = z.strictObject({
   key: z.string(),
   packageName: z.string(),
   version: z.string(),
   integrity: z.string(),
-  entry: z.strictObject({
-    name: z.string(),
-    source: z.string(),
-    role: z.enum(["train", "unseen", "pretrain"]),
-    sources: paths,
-    tests: paths,
-    omit: paths,
-    framework: z.enum(FRAMEWORKS),
-    test: z
-      .strictObject({
-        argv: z.array(z.string()).min(1).readonly(),
-        format: z.enum(REPORT_FORMATS),
-        reportFile: z.string().nullable(),
-      })
-      .optional(),
-    lock: z.string().optional(),
-    tools: paths.optional(),
-    commit: z.string().optional(),
-    image: z.strictObject({ reference: z.string(), workdir: z.string() }).optional(),
-    limits: z.strictObject({ memoryMb: z.int(), processes: z.int(), diskMb: z.int() }).partial().optional(),
-  }),
+  entry: entrySchema,
   /** Versions that the tree and its baseline depend on. */
   tools: z.record(z.string(), z.string()),
   /** sha256 (hex) of the tree and of the modules, by `hashTree`. */
