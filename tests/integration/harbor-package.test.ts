@@ -122,16 +122,26 @@ describe("Harbor's package", () => {
     expect(JSON.parse(line!)).toEqual(withoutNulls(JSON.parse(readFileSync(file, "utf8"))));
   });
 
-  it.runIf(whole)("makes a task that is imported", async () => {
-    const args = ["init", "--task", "org/made", "--output-dir", folder, "--verifier-mode", "shared"];
-    runHarbor("import sys; from harbor.cli.main import app; app(sys.argv[1:])", args);
-    const made = join(folder, "made");
-    writeFileSync(join(made, "instruction.md"), "Do it.\n");
-    expect(await readHarborTask(made)).toMatchObject({
-      origin: { id: "org/made" },
+  it.runIf(whole)("makes tasks that are imported, with a verifier of either kind", async () => {
+    const made = async (name: string, ...args: readonly string[]) => {
+      const program = "import sys; from harbor.cli.main import app; app(sys.argv[1:])";
+      runHarbor(program, ["init", "--task", `org/${name}`, "--output-dir", folder, ...args]);
+      writeFileSync(join(folder, name, "instruction.md"), "Do it.\n");
+      return readHarborTask(join(folder, name));
+    };
+    const shared = await made("shared", "--verifier-mode", "shared");
+    expect(shared).toMatchObject({
+      origin: { id: "org/shared" },
       gold: { kind: "script" },
       environment: { image: { kind: "build" } },
       verifier: { timeoutSeconds: 600 },
+    });
+    expect(shared.verifierBox).toBeUndefined();
+    const separate = await made("separate");
+    expect(separate.verifier.files).toEqual([]);
+    expect(separate.verifierBox).toMatchObject({
+      image: { kind: "build" },
+      artifacts: [{ source: "/logs/artifacts" }],
     });
   });
 
