@@ -1,6 +1,6 @@
 /** A Docker daemon of the test's own, beside the machine's: on a socket in a folder of its own and, with certificates of its own, on a port. */
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -59,6 +59,9 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+/** A daemon that is to have no bridge takes away docker0, without which the machine's own cannot build. */
+const bridge = (): string => (existsSync("/sys/class/net/docker0") ? "docker0" : "none");
+
 /** Needs root and `dockerd`. It has no image, and no network to get one. */
 export async function startSecondDaemon(): Promise<SecondDaemon> {
   // Sockets' paths are short.
@@ -92,7 +95,7 @@ export async function startSecondDaemon(): Promise<SecondDaemon> {
         "--pidfile",
         join(folder, "pid"),
       ],
-      ...["--bridge", "none", "--iptables=false"],
+      ...["--bridge", bridge(), "--iptables=false"],
     ],
     { stdio: ["ignore", "pipe", "pipe"] },
   );
