@@ -22,7 +22,7 @@ export function assertMajor(source: Source): void {
 }
 
 /** What is not there and where to look, when a complaint says so; undefined for any other: the network, the disk. */
-export function absenceOf(source: Source, complaint: string): string | undefined {
+function absenceOf(source: Source, complaint: string): string | undefined {
   switch (source.kind) {
     case "npm": {
       const { name, version } = source;

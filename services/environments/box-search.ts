@@ -36,7 +36,7 @@ const EXEC = { timeoutSeconds: 240, outputBytes: 16 * 1024 * 1024 } as const;
 const LINES = "/opt/search-lines";
 
 /** Trimmed lines that tell a copy, each once. */
-export function tellingLines(sources: Tree): string[] {
+function tellingLines(sources: Tree): string[] {
   const lines = [...sources.values()].flatMap((content) =>
     Buffer.from(content)
       .toString("utf8")

@@ -102,7 +102,7 @@ function moduleCache(dataFolder: string): Record<string, string> {
 }
 
 /** The hash of go.sum: sha256 over the sorted `<sha256>  <module>@<version>/<path>` lines (golang.org/x/mod/sumdb/dirhash, Hash1). */
-export function moduleHash(module: string, files: Tree): string {
+function moduleHash(module: string, files: Tree): string {
   const hash = createHash("sha256");
   const byName = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
   for (const path of [...files.keys()].sort(byName))

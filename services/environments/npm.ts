@@ -52,7 +52,7 @@ export async function nodeModules(entry: PinnedEntry, lock: NpmLock, installed: 
  * installed (builds for other systems) are left out. Throws `catalogue` for a tool that is not locked, `source-copy` where something needs the
  * package under test itself.
  */
-export function neededPackages(
+function neededPackages(
   entry: PinnedEntry,
   lock: Pick<NpmLock, "packages" | "folder">,
   isInstalled: (path: string) => boolean,

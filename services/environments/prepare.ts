@@ -20,7 +20,7 @@ import { type Tree, writeTree } from "./tree.ts";
 import type { PreparedEnvironment } from "./types.ts";
 
 /** Runs of the untouched tests unless the caller wants another number. */
-export const BASELINE_RUNS = 3;
+const BASELINE_RUNS = 3;
 
 export interface PrepareOptions {
   /** Name of a catalogue entry. */
@@ -45,7 +45,7 @@ function subtree(tree: Tree, keep: (path: string) => boolean): Tree {
 }
 
 /** Throws `source-copy` when the sandbox would hold the sources twice, below /repo or in its modules. */
-export function assertNoSourceCopy(entry: PinnedEntry, tree: Tree, modules: Tree): void {
+function assertNoSourceCopy(entry: PinnedEntry, tree: Tree, modules: Tree): void {
   // Imported tasks name no sources: their images are as their makers left them.
   if (entry.sources.length === 0) return;
   const sources = subtree(tree, (path) => entry.sources.includes(path));

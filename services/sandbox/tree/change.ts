@@ -62,7 +62,7 @@ export const contentOf = (change: FileChange & { kind: "write" }): Buffer =>
   Buffer.from(change.content, change.encoding);
 
 /** Throws SandboxError `path` unless the path stays inside a tree: relative, no `..`, no empty part, no NUL. */
-export function checkPath(path: string): void {
+function checkPath(path: string): void {
   const parts = path.split("/");
   if (path.includes("\0") || parts.some((part) => part === "" || part === "." || part === ".."))
     throw new SandboxError("path", `not a path inside the tree: ${JSON.stringify(path)}`);
