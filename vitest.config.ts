@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["tests/**/*.test.ts"],
+    globalSetup: ["tests/support/run-folder.ts"],
     pool: "forks",
     maxWorkers: 2,
     // Generous: a busy machine is no failure. A test that hangs still ends.

@@ -18,10 +18,21 @@ const checks: readonly (readonly [string, readonly string[]])[] = [
 ];
 const vitest = "node_modules/vitest/vitest.mjs";
 
-/** Runs a script of the checkout with this Node. Resolves with its exit code and its output. */
-function node(args: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
+/**
+ * Runs a script of the checkout with this Node. Resolves with its exit code and its output. Tests start hundreds of processes of
+ * the same modules, which share what Node compiled of them in `compiled`.
+ */
+function node(
+  args: readonly string[],
+  compiled?: string,
+): Promise<{ readonly code: number; readonly output: string }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [...args], { cwd: packageRoot, stdio: ["ignore", "pipe", "pipe"] });
+    const env = { ...process.env, ...(compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled }) };
+    const child = spawn(process.execPath, [...args], {
+      cwd: packageRoot,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let output = "";
     const keep = (bytes: Buffer) => {
       output += bytes;
@@ -59,7 +70,10 @@ async function runLane(lane: string, reports: string): Promise<LaneResult> {
   const started = performance.now();
   const report = join(reports, `${lane}.json`);
   const reporters = ["--reporter=dot", "--reporter=json", `--outputFile.json=${report}`];
-  const { code, output } = await node([vitest, "run", `tests/${lane}/`, ...reporters]);
+  const { code, output } = await node(
+    [vitest, "run", `tests/${lane}/`, ...reporters],
+    join(reports, "compiled"),
+  );
   if (!existsSync(report)) {
     line(false, lane, started, "vitest wrote no report");
     console.log(output.trim());

@@ -1,9 +1,7 @@
 /** Every setting that may be amended reaches whatever reads it: one experiment in which they all are, each seen from the next iteration on. */
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AMENDABLE } from "../../core/steering.ts";
-import { packageRoot } from "../../infra/stack/index.ts";
 import { amendUpdate } from "../../workflows/messages.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import {
@@ -120,7 +118,7 @@ const AMENDED: Readonly<
 
 let bench: WorkflowBench;
 beforeAll(async () => {
-  bench = await openWorkflowBench(await bundleWorkflows(join(packageRoot, "tests/support/late-start.ts")));
+  bench = await openWorkflowBench(await bundleWorkflows("late-start"));
   bench.use(recorder);
   const settings = changed(
     "iterations=4",

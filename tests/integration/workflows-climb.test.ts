@@ -1,5 +1,5 @@
 /** The climb: who samples which group, what is trained from what, and that a long history changes nothing. */
-import type { WorkflowBundle } from "@temporalio/worker";
+import type { WorkflowBundlePath } from "@temporalio/worker";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { AdmittedTask } from "../../workflows/calibrateTask.ts";
@@ -15,7 +15,7 @@ import {
   type WorkflowBench,
 } from "./workflows-recorder.ts";
 
-let workflowBundle: WorkflowBundle;
+let workflowBundle: WorkflowBundlePath;
 let bench: WorkflowBench;
 beforeAll(async () => {
   workflowBundle = await bundleWorkflows();

@@ -4,10 +4,17 @@
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Context } from "@temporalio/activity";
 import type { Client } from "@temporalio/client";
-import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundle } from "@temporalio/worker";
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  Runtime,
+  Worker,
+  type WorkflowBundlePath,
+} from "@temporalio/worker";
 import type { Activities, CandidateRef, GroupInput } from "../../activities/types.ts";
 import type { ArtifactRef } from "../../core/artifact.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
@@ -16,6 +23,7 @@ import { applyOverrides, parseExperimentFile } from "../../core/schemas/index.ts
 import type { Scope } from "../../core/scope.ts";
 import { packageRoot } from "../../infra/stack/index.ts";
 import { QUEUES } from "../../workflows/queues.ts";
+import { onceInRun } from "../support/run-folder.ts";
 import { startTestTemporal } from "../support/temporal.ts";
 
 const file = new URL("../support/smallest.yaml", import.meta.url);
@@ -26,14 +34,21 @@ export const smallest = applyOverrides(parseExperimentFile(readFileSync(file, "u
 export const changed = (...overrides: string[]): ExperimentSettings => applyOverrides(smallest, overrides);
 export const scopeOf = (experiment: string, iteration = 1): Scope => ({ experiment, iteration, try: 1 });
 
-/** `interceptors` are files that the bundle holds beside the workflows. */
-export function bundleWorkflows(...interceptors: readonly string[]): Promise<WorkflowBundle> {
-  const logger = new DefaultLogger("ERROR");
-  return bundleWorkflowCode({
-    workflowsPath: join(packageRoot, "workflows/index.ts"),
-    workflowInterceptorModules: [...interceptors],
-    logger,
-  });
+/** Made once in a run of the tests. `interceptor` is a file of `tests/support` that the bundle holds beside the workflows. */
+export async function bundleWorkflows(interceptor: string | null = null): Promise<WorkflowBundlePath> {
+  const folder = await onceInRun(
+    interceptor === null ? "workflows" : `workflows-${interceptor}`,
+    async (to) => {
+      const { code } = await bundleWorkflowCode({
+        workflowsPath: join(packageRoot, "workflows/index.ts"),
+        workflowInterceptorModules:
+          interceptor === null ? [] : [join(packageRoot, "tests/support", `${interceptor}.ts`)],
+        logger: new DefaultLogger("ERROR"),
+      });
+      await writeFile(join(to, "bundle.js"), code);
+    },
+  );
+  return { codePath: join(folder, "bundle.js") };
 }
 
 type Name = keyof Activities;
@@ -153,7 +168,7 @@ let installed = false;
 
 /** `extraArgs` go to the server; `more` are activities beside the recorder's. */
 export async function openWorkflowBench(
-  workflowBundle: WorkflowBundle,
+  workflowBundle: WorkflowBundlePath,
   extraArgs: readonly string[] = [],
   more: object = {},
 ): Promise<WorkflowBench> {

