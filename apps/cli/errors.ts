@@ -20,6 +20,7 @@ const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   StackError: ["settings", "port", "data-folder", "version", "disk", "unreachable"],
   BuildError: ["step"],
   EnvironmentError: ["unknown", "no-source", "catalogue", "tests-fail", "unstable", "source-copy", "in-use"],
+  ComparisonError: "all",
   ReplayError: "all",
   StoreError: ["newer-schema", "disk-full", "conflict", "missing"],
   ArtifactError: ["disk-full", "unwritable"],

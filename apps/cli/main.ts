@@ -24,6 +24,7 @@ const order = [
   "list",
   "show",
   "report",
+  "compare",
   "iteration",
   "evaluate",
   "evaluation",

@@ -1,6 +1,7 @@
 /** The one module every face calls. */
 
 export { checkEnvironments, checkPolicy, codeVersion } from "./checks.ts";
+export { type ArmNames, type ComparedPool, type Comparison, compareExperiments } from "./compare.ts";
 export { PageError, type PageErrorKind } from "./cursors.ts";
 export { diffTries, type Part } from "./diff.ts";
 export {

@@ -8,6 +8,7 @@ export {
 } from "./artifacts.ts";
 export { readBudget, spendBudget } from "./budget.ts";
 export { differingPaths, hashJson } from "./canonical.ts";
+export { type ComparedRecord, comparedRecord, type PoolStatistics } from "./comparison.ts";
 export { connectDatabase, type Db, describeUrl, openDatabase } from "./database.ts";
 export { showRollout, showTask } from "./details.ts";
 export { type DiskWatermark, requireDisk } from "./disk.ts";
