@@ -4,6 +4,7 @@ import type { TestReport } from "../types.ts";
 import { readJestJson } from "./jest-json.ts";
 import { Results } from "./results.ts";
 import { indentOf, jsonIn, linesOf, repoPath } from "./text.ts";
+import { agree, totalsOf } from "./totals.ts";
 import type { ReportInput } from "./types.ts";
 
 /** The text is on stderr; what tests print goes to either. */
@@ -48,11 +49,11 @@ function readVerbose(lines: readonly string[], scope: string, workdir: string): 
       file = undefined;
       inTree = false;
     } else if (line.startsWith("Test Suites: ")) {
-      const failed = numbersIn(line)?.get("failed") ?? 0;
+      const failed = totalsIn(line)?.get("failed") ?? 0;
       if (failed > 0 && failedFiles === 0 && counts.failed === 0) complete = false;
     } else if (line.startsWith("Tests: ")) {
       summaries++;
-      complete = complete && agrees(line, counts);
+      complete = complete && agree(totalsIn(line), counts);
     } else if (inTree) {
       const indent = indentOf(line);
       const content = line.slice(indent);
@@ -77,28 +78,11 @@ function readVerbose(lines: readonly string[], scope: string, workdir: string): 
 /** ` (5 ms)`, ` (1.2 s)` */
 const withoutTime = (text: string): string => /^(.*) \(\d[\d.]* m?s\)$/.exec(text)?.[1] ?? text;
 
-const COUNTED = new Set(["failed", "skipped", "todo", "passed", "total"]);
-
-/** `Tests:       1 failed, 1 skipped, 1 todo, 2 passed, 5 total`; undefined where it counts what nobody knows. */
-function numbersIn(line: string): ReadonlyMap<string, number> | undefined {
-  const said = new Map<string, number>();
-  for (const part of line.slice(line.indexOf(":") + 1).split(",")) {
-    const [, number, word = ""] = /^ *(\d+) (\w+) *$/.exec(part) ?? [];
-    if (!COUNTED.has(word) || said.has(word)) return undefined;
-    said.set(word, Number(number));
-  }
-  return said;
-}
-
-function agrees(line: string, counts: Readonly<Record<TestStatus, number>>): boolean {
-  const said = numbersIn(line);
-  const { passed, failed, skipped, xfail } = counts;
-  return (
-    said !== undefined &&
-    said.get("total") === passed + failed + skipped + xfail &&
-    (said.get("passed") ?? 0) === passed &&
-    (said.get("failed") ?? 0) === failed &&
-    (said.get("skipped") ?? 0) === skipped &&
-    (said.get("todo") ?? 0) === xfail
+/** `Tests:       1 failed, 1 skipped, 1 todo, 2 passed, 5 total` */
+const totalsIn = (line: string): ReadonlyMap<string, number> | undefined =>
+  totalsOf(
+    line
+      .slice(line.indexOf(":") + 1)
+      .split(",")
+      .map((part) => part.trim()),
   );
-}

@@ -4,6 +4,7 @@ import type { TestReport } from "../types.ts";
 import { readJestJson } from "./jest-json.ts";
 import { Results } from "./results.ts";
 import { jsonIn, linesOf } from "./text.ts";
+import { agree, totalsOf } from "./totals.ts";
 import type { ReportInput } from "./types.ts";
 
 export function parseVitest({ text, stderr, scope, workdir }: ReportInput): TestReport {
@@ -37,8 +38,8 @@ function readText(lines: readonly string[], errorLines: readonly string[], scope
       counts[mark]++;
     } else if (/^ +Tests {2}/.test(line)) {
       summaries++;
-      complete = complete && agrees(line, counts);
-    } else if (/^ Test Files {2}/.test(line)) failedFiles = numbersIn(line)?.get("failed") ?? 0;
+      complete = complete && agree(totalsIn(line), counts);
+    } else if (/^ Test Files {2}/.test(line)) failedFiles = totalsIn(line)?.get("failed") ?? 0;
     // Errors outside tests, as those of promises that nobody awaited.
     else if (/^ +Errors {2}/.test(line)) complete = false;
   }
@@ -70,29 +71,8 @@ const distinct = (failed: readonly Failed[]): Failed[] => [
 
 const withoutTime = (text: string): string => /^(.*) \d[\d.]*m?s$/.exec(text)?.[1] ?? text;
 
-const COUNTED = new Set(["failed", "passed", "expected fail", "skipped", "todo"]);
-
-/** `      Tests  1 failed | 7 passed | 1 expected fail | 1 skipped | 1 todo (11)`; undefined where it counts what nobody knows. */
-function numbersIn(line: string): ReadonlyMap<string, number> | undefined {
+/** `      Tests  1 failed | 7 passed | 1 expected fail | 1 skipped | 1 todo (11)` */
+function totalsIn(line: string): ReadonlyMap<string, number> | undefined {
   const [, list = "", total] = /^ +(?:Tests|Test Files) {2}(.*) \((\d+)\)$/.exec(line.trimEnd()) ?? [];
-  const said = new Map([["total", Number(total)]]);
-  for (const part of list.split(" | ")) {
-    const [, number, word = ""] = /^(\d+) ([a-z ]+)$/.exec(part) ?? [];
-    if (!COUNTED.has(word) || said.has(word)) return undefined;
-    said.set(word, Number(number));
-  }
-  return said;
-}
-
-function agrees(line: string, counts: Readonly<Record<TestStatus, number>>): boolean {
-  const said = numbersIn(line);
-  const { passed, failed, skipped, xfail } = counts;
-  return (
-    said !== undefined &&
-    said.get("total") === passed + failed + skipped + xfail &&
-    (said.get("failed") ?? 0) === failed &&
-    (said.get("passed") ?? 0) + (said.get("expected fail") ?? 0) === passed &&
-    (said.get("skipped") ?? 0) === skipped &&
-    (said.get("todo") ?? 0) === xfail
-  );
+  return totalsOf([...list.split(" | "), `${total} total`]);
 }
