@@ -85,6 +85,13 @@ describe("a frame", () => {
     );
   });
 
+  it("begins with the first byte of a stream that tells no beginning", () => {
+    const got: string[] = [];
+    const reader = new FrameReader(nonce, (chunk) => got.push(chunk.toString()), { hasStart: false });
+    expect(reader.push(Buffer.from(`said\x01${nonce} 0 1 0 0 -\n`))).toBe("0 1 0 0 -");
+    expect(got.join("")).toBe("said");
+  });
+
   it("passes content on before its end is there", () => {
     const got: string[] = [];
     const reader = new FrameReader(nonce, (chunk) => got.push(chunk.toString()));

@@ -105,7 +105,8 @@ export class Channel {
     this.waiting = {
       readers: {
         stdout: new FrameReader(nonce, call.onStdout),
-        stderr: new FrameReader(nonce, call.onStderr),
+        // Nothing comes between two commands, so that one beginning is enough.
+        stderr: new FrameReader(nonce, call.onStderr, { hasStart: false }),
       },
       endings: new Set(),
       begin: () => begun.resolve(),
@@ -135,7 +136,7 @@ export class Channel {
         for (let at = 0; at < piece.length; at += PART_BYTES) {
           if (this.lost !== undefined || this.waiting !== call) return;
           if (!this.stream.write(piece.subarray(at, at + PART_BYTES)))
-            await Promise.race([once(this.stream, "drain"), once(this.stream, "close")]);
+            await takesMore(this.stream);
         }
       }
     } catch (error) {
@@ -149,10 +150,9 @@ export class Channel {
       this.stray = (this.stray + chunk.toString("utf8")).slice(-500);
       return;
     }
-    const reader = call.readers[name];
-    const end = reader.push(chunk);
-    if (!reader.begun) this.stray = (this.stray + chunk.toString("utf8")).slice(-500);
+    const end = call.readers[name].push(chunk);
     if (call.readers.stdout.begun) call.begin();
+    else this.stray = (this.stray + chunk.toString("utf8")).slice(-500);
     if (end === undefined) return;
     call.endings.add(name);
     const ending = parseEnding(end);
@@ -176,5 +176,16 @@ export class Channel {
 
   close(): void {
     this.lose(new Error("closed"));
+  }
+}
+
+/** Until the stream takes more, or is closed; nothing goes on waiting for the other. */
+async function takesMore(stream: Duplex): Promise<void> {
+  const settled = new AbortController();
+  const { signal } = settled;
+  try {
+    await Promise.race([once(stream, "drain", { signal }), once(stream, "close", { signal })]);
+  } finally {
+    settled.abort();
   }
 }

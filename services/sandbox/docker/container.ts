@@ -13,6 +13,9 @@ const AGENT = "1000:1000";
 /** /dev/shm counts as memory, which is why it is this small. */
 const SHARED_MEMORY_MB = 16;
 
+/** A name in a folder in memory costs the kernel this much, even one that has no content. */
+const NAME_BYTES = 192;
+
 /** The kernel counts threads; a Node has seven to eleven, most programs one. */
 const TASKS_PER_PROCESS = 4;
 
@@ -100,6 +103,10 @@ function folders(spec: SandboxSpec, image: ImageParts): { readonly path: string;
   ];
 }
 
+/** Bytes that a container uses at least once one of its folders in memory has neither block nor name to spare. */
+const leastWhenFull = (watched: readonly { readonly mb: number }[]): number =>
+  Math.min(MAX_ENTRIES * NAME_BYTES, ...watched.map(({ mb }) => mb * MEGABYTE));
+
 /**
  * Variables of every command. An image's own PATH and settings hold in it, but for those that make output repeatable. Without an image: exactly
  * what the process runtime gives.
@@ -135,7 +142,7 @@ export function containerOptions(parts: ContainerParts): Docker.ContainerCreateO
       BOOT,
       "sh",
     ],
-    Cmd: [PROGRAM, "sh", ...watched.map(({ path }) => path)],
+    Cmd: [PROGRAM, "sh", String(leastWhenFull(watched)), ...watched.map(({ path }) => path)],
     Env: Object.entries(environmentOf(spec, image)).map(([name, value]) => `${name}=${value}`),
     // An image's check of its own health would be a process of its own in the sandbox.
     Healthcheck: { Test: ["NONE"] },

@@ -62,18 +62,19 @@ export function parseEnding(text: string): Ending | undefined {
 }
 
 /**
- * Finds the frame of one command in one stream: passes on what stands between its beginning `\1<nonce>\n` and its end `\1<nonce> …\n`,
- * as it comes; what comes before and after is dropped. At most a marker's length is held back, and never a line's end: who talks to a command
+ * Finds the frame of one command in one stream: passes on what stands between its beginning `\1<nonce>\n` (where the stream tells none: from the
+ * first byte on) and its end `\1<nonce> …\n`, as it comes; what comes before and after is dropped. At most a marker's length is held back, and never a line's end: who talks to a command
  * waits for whole lines.
  */
 export class FrameReader {
   private readonly start: Buffer;
   private readonly end: Buffer;
   private readonly onContent: (chunk: Buffer) => void;
-  private state: "before" | "inside" | "ending" | "done" = "before";
+  private state: "before" | "inside" | "ending" | "done";
   private held = Buffer.alloc(0);
 
-  constructor(nonce: string, onContent: (chunk: Buffer) => void) {
+  constructor(nonce: string, onContent: (chunk: Buffer) => void, { hasStart = true } = {}) {
+    this.state = hasStart ? "before" : "inside";
     this.start = Buffer.from(`\x01${nonce}\n`);
     this.end = Buffer.from(`\x01${nonce} `);
     this.onContent = onContent;

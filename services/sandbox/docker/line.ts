@@ -13,6 +13,9 @@ const MEGABYTE = 1024 * 1024;
 const SCRIPT_SECONDS = 120;
 export const SCRIPT_OUTPUT_BYTES = 64 * MEGABYTE;
 
+/** Without a locale to load, the programs of a script start in half the time. */
+const PLAIN = "export LC_ALL=C\n";
+
 export interface LineParts {
   readonly daemon: Daemon;
   readonly container: string;
@@ -103,7 +106,7 @@ export class Line {
     const { input } = options;
     const running = this.channel.begin({
       kind: input === undefined ? "run" : "feed",
-      words: ["sh", "-c", script, "sh", ...args],
+      words: ["sh", "-c", `${PLAIN}${script}`, "sh", ...args],
       ...(input !== undefined && { input, inputBytes: input.reduce((sum, { length }) => sum + length, 0) }),
       onStdout: (chunk) => stdout.push(chunk),
       onStderr: (chunk) => stderr.push(chunk),
