@@ -1,17 +1,16 @@
 /** The rollout activity: accepted once, reproducible, failing without a trace of a sample, and blind to the answer. */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SandboxServices } from "../../activities/index.ts";
 import type { GroupInput } from "../../activities/types.ts";
 import { random } from "../../core/random.ts";
-import { parseExperimentFile } from "../../core/schemas/index.ts";
 import type { Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { environmentFiles } from "../../services/environments/index.ts";
 import { type PolicyClient, PolicyError } from "../../services/policy/index.ts";
 import { findRollout, getJson } from "../../services/store/index.ts";
 import { goldLines } from "../../services/synthesis/leaks.ts";
+import { smallestSettings as settings } from "../support/smallest.ts";
 import { bash, sayCall, sayer } from "../unit/harness-policy.ts";
 import {
   type ActivityBench,
@@ -23,8 +22,6 @@ import {
   sandboxActivities,
 } from "./activities-services.ts";
 
-const smallest = await readFile(new URL("../support/smallest.yaml", import.meta.url), "utf8");
-const settings = parseExperimentFile(smallest, "smallest.yaml");
 let bench: ActivityBench;
 let services: SandboxServices;
 let task: Task;

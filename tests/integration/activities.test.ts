@@ -1,16 +1,15 @@
 /** Activities on a real record: what counts as a sample, which tasks are admitted, what reaches the trainer, what it leaves behind. */
-import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createGpuActivities, createRecordActivities, type SandboxServices } from "../../activities/index.ts";
 import type { FilterInput, GroupInput } from "../../activities/types.ts";
 import type { ArtifactRef } from "../../core/artifact.ts";
 import { shortKey } from "../../core/candidates.ts";
-import { parseExperimentFile } from "../../core/schemas/index.ts";
 import type { StatementLevel, Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { encodeCheckpoint, freshCheckpoint, openConversation } from "../../services/policy/index.ts";
 import { findGroup, getJson, listRollouts } from "../../services/store/index.ts";
 import { createNanoTrainer, decodeBatch, encodeBatch } from "../../services/trainers/index.ts";
+import { smallestSettings as settings } from "../support/smallest.ts";
 import { rolloutBatch, someWeights } from "../unit/trainer-rollouts.ts";
 import {
   type ActivityBench,
@@ -24,8 +23,6 @@ import {
   sandboxActivities,
 } from "./activities-services.ts";
 
-const smallest = await readFile(new URL("../support/smallest.yaml", import.meta.url), "utf8");
-const settings = parseExperimentFile(smallest, "smallest.yaml");
 let bench: ActivityBench;
 let services: SandboxServices;
 let task: Task;
@@ -219,7 +216,7 @@ describe("filter", () => {
       probed: [2],
       group: group({ key: `filter/${passes}`, phase: "probe", size: 8 }),
       passes,
-      filter: { ...settings.filter, band: { low: 0.25, high: 0.75 }, maxRefinements: 1 },
+      filter: { ...settings.filter, probes: 8, band: { low: 0.25, high: 0.75 }, maxRefinements: 1 },
       levels: { min: 1, max: 3 },
       ...change,
     };

@@ -1,9 +1,7 @@
 /** The infrastructure budget: of slots, of verdicts and of validations, on a real record. */
-import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SandboxServices } from "../../activities/index.ts";
 import type { CandidateRef, GroupInput } from "../../activities/types.ts";
-import { parseExperimentFile } from "../../core/schemas/index.ts";
 import { withSetting } from "../../core/steering.ts";
 import { type PolicyClient, PolicyError } from "../../services/policy/index.ts";
 import {
@@ -17,6 +15,7 @@ import {
   releaseExperiment,
 } from "../../services/store/index.ts";
 import { SynthesisError } from "../../services/synthesis/index.ts";
+import { smallestSettings } from "../support/smallest.ts";
 import { turnTeller } from "../support/turn-teller.ts";
 import { bash } from "../unit/harness-policy.ts";
 import {
@@ -30,12 +29,7 @@ import {
   sandboxActivities,
 } from "./activities-services.ts";
 
-const smallest = await readFile(new URL("../support/smallest.yaml", import.meta.url), "utf8");
-const settings = withSetting(
-  parseExperimentFile(smallest, "smallest.yaml"),
-  "limits.infrastructureRetries",
-  1,
-);
+const settings = withSetting(smallestSettings, "limits.infrastructureRetries", 1);
 let bench: ActivityBench;
 let services: SandboxServices;
 let taskId: string;

@@ -6,7 +6,6 @@ import type { SandboxServices } from "../../activities/index.ts";
 import { agentOverlay } from "../../activities/tasks.ts";
 import type { RolloutInput } from "../../activities/types.ts";
 import type { ArtifactRef } from "../../core/artifact.ts";
-import { parseExperimentFile } from "../../core/schemas/index.ts";
 import type { FileChange } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { buildImage } from "../../services/formats/index.ts";
@@ -23,6 +22,7 @@ import {
   scanTree,
 } from "../../services/sandbox/index.ts";
 import { findRollout, getJson, putJson, recordStatement, recordTask } from "../../services/store/index.ts";
+import { smallestSettings as settings } from "../support/smallest.ts";
 import { tinyEnvironment, tinyStatement, tinyTask } from "../support/tiny-environment.ts";
 import { turnTeller } from "../support/turn-teller.ts";
 import { bash } from "../unit/harness-policy.ts";
@@ -40,9 +40,7 @@ const reason = await docker.ping().then(
   (error: Error) => error.message,
 );
 
-const smallest = readFileSync(new URL("../support/smallest.yaml", import.meta.url), "utf8");
 const EXPERIMENT = "hog";
-const settings = parseExperimentFile(smallest, "smallest.yaml");
 /** What runs in a container starts with what process 1 has. */
 const HOG = "echo 0 > /proc/self/oom_score_adj; for i in 1 2 3 4; do tail /dev/zero & done; wait";
 

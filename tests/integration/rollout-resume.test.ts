@@ -1,14 +1,12 @@
 /** The rollout activity after the death of the process that ran it: real processes, real sandboxes, a real record. */
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SandboxServices } from "../../activities/index.ts";
 import type { RolloutInput } from "../../activities/types.ts";
-import { parseExperimentFile } from "../../core/schemas/index.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import {
   appendTurn,
@@ -18,6 +16,7 @@ import {
   openAttempt,
   readLedger,
 } from "../../services/store/index.ts";
+import { smallestSettings as settings } from "../support/smallest.ts";
 import { turnTeller } from "../support/turn-teller.ts";
 import { bash, sayCall } from "../unit/harness-policy.ts";
 import {
@@ -29,8 +28,6 @@ import {
   sandboxActivities,
 } from "./activities-services.ts";
 
-const smallest = await readFile(new URL("../support/smallest.yaml", import.meta.url), "utf8");
-const settings = parseExperimentFile(smallest, "smallest.yaml");
 let bench: ActivityBench;
 let services: SandboxServices;
 let taskId: string;

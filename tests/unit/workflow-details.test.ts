@@ -1,5 +1,4 @@
 /** What workflows say of themselves in the Temporal UI: summaries within the server's limits, bars, expected ends. */
-import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { clipped, describeCandidate, describeExperiment, describeGroup } from "../../core/descriptions.ts";
@@ -15,8 +14,8 @@ import {
   taskSetDetails,
   withPasses,
 } from "../../core/details.ts";
-import { parseExperimentFile } from "../../core/schemas/index.ts";
 import type { ExperimentSteering } from "../../core/steering.ts";
+import { smallestSettings as settings } from "../support/smallest.ts";
 
 /** Bytes that the server takes of a summary. */
 const SUMMARY_BYTES = 400;
@@ -58,8 +57,6 @@ describe("descriptions", () => {
   });
 
   it("say who started an experiment, when it was no person", () => {
-    const file = new URL("../support/smallest.yaml", import.meta.url);
-    const settings = parseExperimentFile(readFileSync(file, "utf8"), "smallest.yaml");
     expect(describeExperiment("e", settings).staticDetails).not.toContain("started by");
     expect(describeExperiment("e", settings, "schedule weekly")).toMatchObject({
       staticSummary: "schedule weekly: 1 iterations of 3 updates, seed 1",
