@@ -10,8 +10,10 @@ import {
   getJson,
   type ImportRow,
   putJson,
+  type RemovedImport,
   recordedArtifacts,
   recordImport,
+  removeImport,
   sha256Of,
 } from "../../services/store/index.ts";
 import type { ImportFilters } from "../../services/store/pages.ts";
@@ -117,6 +119,17 @@ export const importsPage = ({ db }: Pick<Context, "db">, request: ListRequest<Im
 export interface ImportDetail {
   readonly row: Omit<ImportRow, "artifact">;
   readonly task: Omit<ImportedTask, "origin">;
+}
+
+export interface ImportRemoval {
+  readonly removed: string;
+  /** A task that was proven of an import stays on record when only the import goes. */
+  readonly kind: RemovedImport;
+}
+
+/** `key` of an import, or id of a task that was made of one. Throws StoreError `missing`, `conflict`. */
+export async function removeImported({ db }: Pick<Context, "db">, key: string): Promise<ImportRemoval> {
+  return { removed: key, kind: await removeImport(db, key) };
 }
 
 /** Throws StoreError `missing`, ArtifactError. */

@@ -26,11 +26,13 @@ export {
 export { collect } from "./gc.ts";
 export {
   type ImportDetail,
+  type ImportRemoval,
   type ImportReport,
   type ImportRequest,
   importsPage,
   importTasks,
   type Refusal,
+  removeImported,
   showImport,
 } from "./imports.ts";
 export { type ImportProof, verifyImport } from "./imports-verify.ts";
@@ -55,7 +57,13 @@ export {
   showRollout,
   showTask,
 } from "./records.ts";
-export { type ChangedVerdict, type RegradeReport, regrade } from "./regrade.ts";
+export {
+  type ChangedVerdict,
+  listExperimentRegrades,
+  type RegradeReport,
+  type RegradeRun,
+  regrade,
+} from "./regrade.ts";
 export { replayCounts, startReplay } from "./replay.ts";
 export {
   type PlannedPieces,

@@ -42,6 +42,7 @@ export {
   type NewImport,
   recordImport,
 } from "./imports.ts";
+export { type RemovedImport, removeImport } from "./imports-remove.ts";
 export {
   addTry,
   countPieces,
@@ -73,12 +74,15 @@ export { type Progress, readProgress } from "./progress.ts";
 export { recordedArtifacts } from "./recorded-artifacts.ts";
 export {
   alone,
+  endRegrade,
   type GradedRow,
   listGraded,
+  listRegradeRuns,
   listRegrades,
-  nextRegrade,
+  openRegrade,
   type Regraded,
   type RegradeRow,
+  type RegradeRun,
   recordRegrade,
 } from "./regrades.ts";
 export { collectReport, type InForce, type ReportData, type ReportExample } from "./report.ts";

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { importsPage, importTasks, showImport } from "../../apps/control/index.ts";
+import { importsPage, importTasks, removeImported, showImport } from "../../apps/control/index.ts";
+import type { Task } from "../../core/task.ts";
+import { putJson, recordStatement, recordTask, recordTaskSet } from "../../services/store/index.ts";
 import { type Cli, openCli } from "../support/cli.ts";
 import { openTestRecord, type TestRecord } from "../support/open-record.ts";
 
@@ -109,6 +111,63 @@ describe("an import", () => {
     const report = await run(file("dry.jsonl", [row(9), row(10, { repo: null })]), true);
     expect(report).toMatchObject({ dryRun: true, read: 1, refused: 1 });
     expect(await rowsOnRecord()).toEqual(before);
+  });
+});
+
+describe("a removal", () => {
+  const stored = () =>
+    putJson(record.artifacts, { id: "made" }, "task").then((artifact) =>
+      recordTask(record.db, made("import"), artifact),
+    );
+  const made = (generator: Task["generator"]): Task => ({
+    id: generator === "import" ? "t0123456789abcdef" : "t00000000000000ff",
+    environment: "e",
+    type: "bug",
+    generator,
+    base: [],
+    gold: [],
+    hiddenFiles: [],
+    failToPass: ["t"],
+    passToPass: [],
+    functions: [],
+    facts: { sites: [], reproduction: null },
+  });
+  const tables = async () => {
+    const { rows } = await sql`select
+      (select count(*) from imports) as imports, (select count(*) from tasks) as tasks,
+      (select count(*) from statements) as statements`.execute(record.db);
+    return rows[0];
+  };
+
+  it("takes an import away, which can then be made again", async () => {
+    const path = file("removed.jsonl", [row(20)]);
+    await run(path);
+    const { items } = await importsPage(record, { filters: {} });
+    const { key } = items.find(({ source_id }) => source_id === "psf__requests-20")!;
+    expect(await removeImported(record, key)).toEqual({ removed: key, kind: "import" });
+    await expect(removeImported(record, key)).rejects.toMatchObject({ kind: "missing" });
+    expect(counts(await run(path))).toMatchObject({ added: 1, changed: 0 });
+  });
+
+  it("takes a task with its statement, but none that something uses, and none that was made here", async () => {
+    await stored();
+    const { id } = made("import");
+    await recordStatement(record.db, { taskId: id, level: 0, text: "Do it", hash: "0".repeat(64) });
+    const whole = await tables();
+    await recordTaskSet(record.db, { hash: "b".repeat(64), spec: {}, tasks: [id], lastCandidate: 0 });
+    await expect(removeImported(record, id)).rejects.toMatchObject({
+      kind: "conflict",
+      message: `task ${id} is used by set ${"b".repeat(64)}`,
+    });
+    expect(await tables()).toEqual(whole);
+    await sql`delete from task_sets`.execute(record.db);
+    expect(await removeImported(record, id)).toEqual({ removed: id, kind: "task" });
+    expect(await tables()).toMatchObject({ tasks: 0, statements: 0 });
+
+    const own = made("mutation");
+    await recordTask(record.db, own, await putJson(record.artifacts, own, "task"));
+    await expect(removeImported(record, own.id)).rejects.toMatchObject({ kind: "conflict" });
+    expect(await tables()).toMatchObject({ tasks: 1 });
   });
 });
 

@@ -5,6 +5,7 @@ import {
   exportPolicy,
   importsPage,
   policiesPage,
+  removeImported,
   rolloutsPage,
   showImport,
   showPolicy,
@@ -17,6 +18,12 @@ import type { Api, ApiContext } from "../types.ts";
 
 const byId = z.strictObject({ id: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}$/) });
 const byImport = z.strictObject({ key: z.string().regex(/^i[0-9a-f]{16}$/) });
+const byImported = z.strictObject({
+  key: z
+    .string()
+    .regex(/^[it][0-9a-f]{16}$/)
+    .describe("Key of an import, or id of a task that was made of one."),
+});
 const byKey = z.strictObject({
   key: z
     .string()
@@ -68,6 +75,18 @@ export function recordRoutes(api: Api, { session }: ApiContext): void {
       response: one("As tadpole imports show --json writes it."),
     },
     handler: ({ params }) => showImport(session, params.key) as never,
+  });
+  api.route({
+    method: "DELETE",
+    url: "/v1/imports/:key",
+    config: { scope: "write" },
+    schema: {
+      tags: ["tasks"],
+      summary: "Remove an import, or a task made of one that nothing uses",
+      params: byImported,
+      response: { 200: json(record, "As tadpole imports remove --json writes it."), ...problems(404, 409) },
+    },
+    handler: ({ params }) => removeImported(session, params.key) as never,
   });
   api.route({
     method: "GET",

@@ -1,4 +1,4 @@
-/** `imports list | show | verify`: the tasks that were read from files of other projects. */
+/** `imports list | show | verify | remove`: the tasks that were read from files of other projects. */
 import type { Command } from "commander";
 import { FILTERS } from "../../control/filters.ts";
 import { wantsJson } from "../command.ts";
@@ -7,7 +7,9 @@ import { listCommand, timeOf } from "../list-view.ts";
 import { writeJson, writeLine } from "../output.ts";
 
 export function register(program: Command): void {
-  const imports = program.command("imports").description("look at the tasks that were imported");
+  const imports = program
+    .command("imports")
+    .description("look at the tasks that were imported, prove them, and remove them");
   listCommand(imports, {
     name: "list",
     description: "list the imported tasks, by key",
@@ -82,5 +84,21 @@ export function register(program: Command): void {
       writeLine(`solution    ${shown(proof.gold)}`);
       writeLine(`nothing     ${shown(proof.nothing)}`);
       writeLine(proof.proven ? `✓ task ${proof.task} is on record` : "✗ not proven: no task is recorded");
+    });
+  imports
+    .command("remove")
+    .description(
+      "remove an import, or the task that was proven of one; refused while anything on record uses it",
+    )
+    .argument("<key>", "key of the import (i and 16 hex digits), or id of the task (t and 16 hex digits)")
+    .addHelpText(
+      "after",
+      "\nFiles that nothing needs any more are removed by: tadpole gc\n\nExample:\n  $ tadpole imports remove i0123456789abcdef",
+    )
+    .action(async (key: string, _options: unknown, command: Command) => {
+      const { removeImported, withRecord } = await import("../../control/index.ts");
+      const removal = await withRecord((session) => removeImported(session, key));
+      if (wantsJson(command)) return writeJson(removal);
+      writeLine(`removed ${removal.kind} ${key}`);
     });
 }

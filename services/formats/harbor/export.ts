@@ -102,7 +102,7 @@ function refuse({ task, environment }: HarborExport): void {
   if (task.verifier !== undefined || environment.image !== null)
     throw new ExportError(
       "unsupported",
-      `${task.id}: a task of an image or with a verifier of its own is exported by its source, not from here`,
+      `${task.id}: its box is an image of this host, which need not have the Node that the exported grader runs on; take the task from where it was imported`,
     );
   const escaping = [...task.base, ...task.gold].find(
     ({ path }) => path.startsWith("/") || path.split("/").includes(".."),
