@@ -1,7 +1,7 @@
 /** Verdicts looked at again: saved changes graded anew, cold, on this host, without running an agent. */
 import type { ArtifactRef } from "../../core/artifact.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
-import type { FileChange, Task, Verdict } from "../../core/task.ts";
+import type { Evidence, FileChange, Task, Verdict } from "../../core/task.ts";
 import { hostOptions } from "../../infra/stack/index.ts";
 import {
   EnvironmentError,
@@ -16,15 +16,22 @@ import {
   type ArtifactStore,
   alone,
   type Db,
+  endRegrade,
   findRollout,
   type GradedRow,
   getExperiment,
   getJson,
   getTask,
   listGraded,
-  nextRegrade,
+  listRegradeRuns,
+  listRegrades,
+  openRegrade,
+  type RegradeRun,
   recordRegrade,
 } from "../../services/store/index.ts";
+import { codeVersion } from "./checks.ts";
+
+export type { RegradeRun };
 
 export interface RegradeRequest {
   readonly experiment: string;
@@ -39,12 +46,19 @@ export interface RegradeRequest {
 }
 
 export interface RegradeProgress {
+  /** What was graded before a cut counts. */
   readonly done: number;
   readonly total: number;
   readonly changed: number;
 }
 
 type Found = Pick<Verdict, "outcome" | "rule" | "offending">;
+
+/** A verdict reached again. */
+interface Seen<V extends Found = Found> {
+  readonly now: V;
+  readonly otherTask: boolean;
+}
 
 export interface ChangedVerdict {
   readonly rollout: string;
@@ -60,7 +74,11 @@ export interface RegradeReport {
   readonly experiment: string;
   /** Number of this regrade of the experiment, from 1; null where nothing was recorded. */
   readonly regrade: number | null;
+  /** Verdicts on record in its scope. */
+  readonly total: number;
   readonly graded: number;
+  /** Of those, graded before it was cut half way: it went on with the rest. */
+  readonly before: number;
   /** In the order of the rollouts' keys. */
   readonly changed: readonly ChangedVerdict[];
   /** Rollouts that no verdict was reached on, and why. */
@@ -71,6 +89,8 @@ export interface RegradeParts {
   readonly db: Db;
   readonly artifacts: ArtifactStore;
   readonly grading: GradingService;
+  /** A regrade is gone on with by the code that began it alone. */
+  readonly codeVersion: string;
   environment(key: string): Promise<PreparedEnvironment>;
 }
 
@@ -94,13 +114,26 @@ export async function regrade(
   const folder = runtimeFolder(dataFolder, name);
   try {
     const environment = (key: string) => loadEnvironment(folder, key);
-    return await regradeAll({ db, artifacts, grading, environment }, request);
+    const parts = { db, artifacts, grading, environment, codeVersion: await codeVersion() };
+    return await regradeAll(parts, request);
   } finally {
     await grading.close();
   }
 }
 
-/** What `regrade` does, with given services. Equal trees of one task are graded once. Throws StoreError `conflict` while another one is recorded. */
+/** The regrades of an experiment, those that were cut half way among them. Throws StoreError `missing`. */
+export async function listExperimentRegrades(
+  { db }: { readonly db: Db },
+  experiment: string,
+): Promise<readonly RegradeRun[]> {
+  await getExperiment(db, experiment);
+  return listRegradeRuns(db, experiment);
+}
+
+/**
+ * What `regrade` does, with given services. Equal trees of one task are graded once; one that was cut half way is gone on with. Throws StoreError
+ * `conflict` while another one is recorded.
+ */
 export function regradeAll(parts: RegradeParts, request: RegradeRequest): Promise<RegradeReport> {
   const run = () => gradeAgain(parts, request);
   return request.dryRun ? run() : alone(parts.db, request.experiment, run);
@@ -108,37 +141,56 @@ export function regradeAll(parts: RegradeParts, request: RegradeRequest): Promis
 
 async function gradeAgain(parts: RegradeParts, request: RegradeRequest): Promise<RegradeReport> {
   const { experiment, iteration, dryRun, onProgress, signal } = request;
-  const rows = await listGraded(parts.db, experiment, iteration);
-  const number = dryRun ? null : await nextRegrade(parts.db, experiment);
+  const { db, codeVersion } = parts;
+  const rows = await listGraded(db, experiment, iteration);
+  const total = rows.length;
+  const isRecorded = !dryRun && total > 0;
+  const number = isRecorded ? await openRegrade(db, { experiment, iteration, codeVersion, total }) : null;
+  const seen = number === null ? new Map<string, Seen>() : await seenBefore(db, experiment, number);
+  const isChanged = (row: GradedRow) => seen.has(row.key) && differs(row, seen.get(row.key)!.now);
+  const todo = rows.filter(({ key }) => !seen.has(key));
+  const before = total - todo.length;
   const grade = grader(parts, signal);
-  const changed = new Map<string, ChangedVerdict>();
   const lost = new Map<string, string>();
   let next = 0;
-  let done = 0;
+  let changed = rows.filter(isChanged).length;
   const work = async () => {
-    for (let at = next++; at < rows.length; at = next++) {
+    for (let at = next++; at < todo.length; at = next++) {
       signal?.throwIfAborted();
-      const was = rows[at]!;
+      const was = todo[at]!;
       const found = await grade(was);
       if (typeof found === "string") lost.set(was.key, found);
       else {
-        const { verdict, otherTask } = found;
-        if (number !== null)
-          await recordRegrade(parts.db, { experiment, regrade: number, was, now: verdict });
-        if (differs(was, verdict)) changed.set(was.key, changeOf(was, verdict, otherTask));
+        if (number !== null) await recordRegrade(db, { experiment, regrade: number, was, now: found.now });
+        seen.set(was.key, found);
+        if (isChanged(was)) changed++;
       }
-      onProgress?.({ done: ++done, total: rows.length, changed: changed.size });
+      onProgress?.({ done: seen.size + lost.size, total, changed });
     }
   };
   await Promise.all(Array.from({ length: request.concurrency }, work));
+  if (number !== null) await endRegrade(db, experiment, number);
   return {
-    experiment,
-    regrade: rows.length === 0 ? null : number,
-    graded: rows.length - lost.size,
-    changed: rows.flatMap(({ key }) => changed.get(key) ?? []),
+    ...{ experiment, regrade: number, total, graded: total - lost.size, before },
+    changed: rows.filter(isChanged).map((row) => changeOf(row, seen.get(row.key)!)),
     lost: rows.flatMap(({ key }) => (lost.has(key) ? [{ rollout: key, reason: lost.get(key)! }] : [])),
   };
 }
+
+/** What was found before the regrade was cut half way, by rollout. */
+async function seenBefore(db: Db, experiment: string, regrade: number): Promise<Map<string, Seen>> {
+  const rows = await listRegrades(db, experiment, regrade);
+  const entries = rows.map(async (row): Promise<[string, Seen]> => {
+    const { evidence } = (await findRollout(db, row.rollout_key))!;
+    const now = { outcome: row.outcome, rule: row.rule, offending: row.offending } as Found;
+    return [row.rollout_key, { now, otherTask: isOtherTask(evidence, row.evidence as Evidence) }];
+  });
+  return new Map(await Promise.all(entries));
+}
+
+/** Rollouts graded before evidence was kept have none. */
+const isOtherTask = (before: unknown, now: Evidence): boolean =>
+  before !== null && (before as Evidence).task !== now.task;
 
 /** Loads what each grading needs, tasks and environments once; a text says why there is no verdict. */
 function grader({ db, artifacts, grading, environment }: RegradeParts, signal: AbortSignal | undefined) {
@@ -146,7 +198,7 @@ function grader({ db, artifacts, grading, environment }: RegradeParts, signal: A
   const environments = new Map<string, Promise<PreparedEnvironment>>();
   const taskOf = async (id: string) =>
     getJson<Task>(artifacts, (await getTask(db, id)).artifact as ArtifactRef);
-  return async (row: GradedRow): Promise<{ verdict: Verdict; otherTask: boolean } | string> => {
+  return async (row: GradedRow): Promise<Seen<Verdict> | string> => {
     const rollout = (await findRollout(db, row.key))!;
     try {
       const task = await once(tasks, row.taskId, taskOf);
@@ -159,8 +211,7 @@ function grader({ db, artifacts, grading, environment }: RegradeParts, signal: A
         ...(signal && { signal }),
       });
       if (verdict.outcome === "infrastructure") return verdict.offending.join("; ");
-      const before = rollout.evidence as Verdict["evidence"] | null;
-      return { verdict, otherTask: before !== null && before.task !== verdict.evidence.task };
+      return { now: verdict, otherTask: isOtherTask(rollout.evidence, verdict.evidence) };
     } catch (error) {
       // What one verdict needs may be gone; the others are still to be had.
       if (error instanceof EnvironmentError || error instanceof ArtifactError) return error.message;
@@ -183,13 +234,10 @@ const differs = (was: Pick<GradedRow, "outcome" | "rule">, now: Found): boolean 
 
 const changeOf = (
   { key, iteration, taskId, outcome, rule }: GradedRow,
-  { outcome: newOutcome, rule: newRule, offending }: Verdict,
-  otherTask: boolean,
+  { now, otherTask }: Seen,
 ): ChangedVerdict => ({
-  rollout: key,
-  iteration,
-  task: taskId,
+  ...{ rollout: key, iteration, task: taskId },
   was: { outcome, rule },
-  now: { outcome: newOutcome, rule: newRule, offending },
+  now: { outcome: now.outcome, rule: now.rule, offending: now.offending },
   otherTask,
 });

@@ -45,6 +45,7 @@ export const OWNER: Readonly<Partial<Record<TableName, Owner>>> = {
   events: own("experiment", "experiment"),
   pieces: own("experiment", "experiment"),
   regrades: own("experiment", "experiment"),
+  regrade_runs: own("experiment", "experiment"),
   rollouts: keyOwner("key"),
   attempts: keyOwner("rollout_key"),
   ledger: keyOwner("rollout_key"),

@@ -13,6 +13,7 @@ export interface Amount {
 const OWN_TABLES = [
   "ledger",
   "regrades",
+  "regrade_runs",
   "attempts",
   "rollouts",
   "groups",

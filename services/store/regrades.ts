@@ -57,14 +57,77 @@ export async function alone<T>(db: Db, experiment: string, work: () => Promise<T
   });
 }
 
-/** 1 for the first regrade of an experiment. */
-export async function nextRegrade(db: Executor, experiment: string): Promise<number> {
-  const row = await db
-    .selectFrom("regrades")
-    .select((select) => select.fn.max("regrade").as("last"))
+export interface RegradeScope {
+  readonly experiment: string;
+  /** null = all, evaluations included. */
+  readonly iteration: number | null;
+  readonly codeVersion: string;
+  /** Verdicts that it looks at. */
+  readonly total: number;
+}
+
+/**
+ * The number of the regrade that is to be worked on, from 1 for an experiment's first: the last one where it was cut half way with the same
+ * iteration and the same code, else a new one. To be called `alone`.
+ */
+export async function openRegrade(
+  db: Executor,
+  { experiment, iteration, codeVersion, total }: RegradeScope,
+): Promise<number> {
+  const last = await db
+    .selectFrom("regrade_runs")
+    .selectAll()
     .where("experiment", "=", experiment)
+    .orderBy("regrade", "desc")
+    .limit(1)
     .executeTakeFirst();
-  return (row?.last ?? 0) + 1;
+  const isCut = last?.ended_at === null && last.iteration === iteration && last.code_version === codeVersion;
+  const regrade = isCut ? last.regrade : (last?.regrade ?? 0) + 1;
+  const row = { experiment, regrade, iteration, code_version: codeVersion, total };
+  await upsert(db, "regrade_runs", row, ["experiment", "regrade"]);
+  return regrade;
+}
+
+/** Every verdict was looked at. */
+export async function endRegrade(db: Executor, experiment: string, regrade: number): Promise<void> {
+  await db
+    .updateTable("regrade_runs")
+    .set({ ended_at: new Date() })
+    .where("experiment", "=", experiment)
+    .where("regrade", "=", regrade)
+    .execute();
+}
+
+export interface RegradeRun {
+  readonly regrade: number;
+  readonly iteration: number | null;
+  readonly begun: Date;
+  /** False = it was cut half way, or is at it. */
+  readonly isComplete: boolean;
+  /** null = it was not noted. */
+  readonly total: number | null;
+  /** Verdicts it reached. */
+  readonly graded: number;
+}
+
+/** The regrades of an experiment, the first one first. */
+export async function listRegradeRuns(db: Executor, experiment: string): Promise<readonly RegradeRun[]> {
+  const rows = await db
+    .selectFrom("regrade_runs as run")
+    .leftJoin("regrades as verdict", (join) =>
+      join.onRef("verdict.experiment", "=", "run.experiment").onRef("verdict.regrade", "=", "run.regrade"),
+    )
+    .select((select) => select.fn.count<number>("verdict.rollout_key").as("graded"))
+    .select(["run.regrade", "run.iteration", "run.begun_at", "run.ended_at", "run.total"])
+    .where("run.experiment", "=", experiment)
+    .groupBy(["run.experiment", "run.regrade"])
+    .orderBy("run.regrade")
+    .execute();
+  return rows.map(({ regrade, iteration, begun_at, ended_at, total, graded }) => ({
+    ...{ regrade, iteration, total, graded },
+    begun: begun_at,
+    isComplete: ended_at !== null,
+  }));
 }
 
 export interface Regraded {

@@ -288,6 +288,18 @@ export interface Database {
     evidence: Json;
     created_at: Timestamp;
   };
+  /** One row per regrade, from its beginning on; `ended_at` is null for one that was cut half way. */
+  regrade_runs: {
+    experiment: string;
+    regrade: number;
+    /** Null = every iteration, evaluations included. */
+    iteration: number | null;
+    code_version: string;
+    /** Verdicts to look at again; null = it was not noted. */
+    total: number | null;
+    begun_at: Timestamp;
+    ended_at: Date | null;
+  };
   /** Requests over HTTP that carried an Idempotency-Key, with what was answered; `status` is null while one is in progress. */
   requests: {
     key: string;

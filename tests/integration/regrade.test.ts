@@ -1,7 +1,10 @@
 /** Evidence on a real record: what an edit voids, and what grading saved changes again tells, keeps and leaves alone. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { SandboxServices } from "../../activities/index.ts";
 import type { CandidateRef, GroupInput } from "../../activities/types.ts";
 import { regradeAll } from "../../apps/control/regrade.ts";
@@ -12,6 +15,7 @@ import { createGrading, type GradingService, taskHash } from "../../services/gra
 import {
   createLocalArtifacts,
   getStatement,
+  listRegradeRuns,
   listRegrades,
   listRollouts,
   putJson,
@@ -72,7 +76,7 @@ const editedByte = (changes: readonly FileChange[]): FileChange[] =>
 describe("regrade", () => {
   const request = { experiment: "e", iteration: null, dryRun: false, concurrency: 2 };
   const parts = () => ({
-    ...{ db: services.db, artifacts: services.artifacts, grading },
+    ...{ db: services.db, artifacts: services.artifacts, grading, codeVersion: "same" },
     environment: (key: string) => services.environments.byKey(key),
   });
   const input = () => group({ key: "e/it/1/try/1/climb/1/0", size: 3 });
@@ -117,7 +121,7 @@ describe("regrade", () => {
     expect((await regradeAll(parts(), request)).regrade).toBe(2);
     expect(await listRegrades(services.db, "e", 3)).toEqual([]);
     expect(await regradeAll(parts(), { ...request, iteration: 2 })).toEqual({
-      ...{ experiment: "e", regrade: null, graded: 0, changed: [], lost: [] },
+      ...{ experiment: "e", regrade: null, total: 0, graded: 0, before: 0, changed: [], lost: [] },
     });
   });
 
@@ -130,6 +134,53 @@ describe("regrade", () => {
     await second;
     expect(second).toBeDefined();
     expect((await regradeAll(parts(), request)).regrade).toBe(regrade! + 1);
+  });
+
+  describe("that was cut half way", () => {
+    const runs = async () => (await listRegradeRuns(services.db, "e")).slice(-2);
+    /** After that many gradings of three. */
+    async function cut(graded: number): Promise<void> {
+      const script = fileURLToPath(new URL("regrade-owner.ts", import.meta.url));
+      const owner = spawn(process.execPath, [script, bench.url, bench.data, "e", String(graded)], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      const ended = once(owner, "exit");
+      await Promise.race([once(owner.stdout, "data"), ended]);
+      owner.kill("SIGKILL");
+      expect((await ended)[1]).toBe("SIGKILL");
+    }
+    /** The server takes a moment to see that the killed process is gone. */
+    const again = (codeVersion: string) =>
+      vi.waitFor(() => regradeAll({ ...parts(), codeVersion }, request), { timeout: 30_000 });
+
+    it("says so, and goes on with what is missing: every verdict once, the changed ones all told", async () => {
+      const { regrade, changed } = await regradeAll(parts(), request);
+      await cut(1);
+      const whole = { regrade, iteration: null, total: 3, graded: 3, isComplete: true };
+      const partial = { ...whole, regrade: regrade! + 1, graded: 1, isComplete: false };
+      expect(await runs()).toMatchObject([whole, partial]);
+      const graded = vi.spyOn(grading, "grade");
+      const report = await again("same");
+      expect(report).toMatchObject({ regrade: regrade! + 1, total: 3, graded: 3, before: 1, lost: [] });
+      expect(report.changed).toEqual(changed);
+      expect(graded).toHaveBeenCalledTimes(2);
+      graded.mockRestore();
+      expect(await runs()).toMatchObject([whole, { ...partial, graded: 3, isComplete: true }]);
+      const rows = await listRegrades(services.db, "e", regrade! + 1);
+      expect(rows.map(({ rollout_key }) => rollout_key)).toEqual([keyOf(0), keyOf(1), keyOf(2)]);
+      expect((await regradeAll(parts(), request)).regrade).toBe(regrade! + 2);
+    });
+
+    it("stays partial where another code, or another scope, grades", async () => {
+      await cut(2);
+      const [, { regrade }] = (await runs()) as [unknown, { regrade: number }];
+      expect(await again("other")).toMatchObject({ regrade: regrade + 1, before: 0, graded: 3 });
+      expect(await runs()).toMatchObject([
+        { regrade, graded: 2, total: 3, isComplete: false },
+        { regrade: regrade + 1, graded: 3, isComplete: true },
+      ]);
+      expect((await regradeAll(parts(), { ...request, iteration: 1 })).regrade).toBe(regrade + 2);
+    });
   });
 
   it("says which rollouts have no verdict, and why", async () => {

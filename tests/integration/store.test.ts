@@ -43,6 +43,8 @@ describe("opening the database", () => {
       "0003-imports",
       "0004-evidence",
       "0005-verdict-logs",
+      "0006-regrade-runs",
+      "0007-stopped-probes",
     ]);
     await Promise.all(all.map((one) => one.destroy()));
   });
@@ -57,7 +59,7 @@ describe("opening the database", () => {
       message: expect.stringMatching(/newer version of tadpole .*9999-future.*update tadpole/),
     });
     const { rows } = await sql<{ n: number }>`select count(*) as n from kysely_migration`.execute(first);
-    expect(rows[0]!.n).toBe(6);
+    expect(rows[0]!.n).toBe(8);
     await first.destroy();
   });
 
@@ -165,7 +167,7 @@ describe("an experiment", () => {
       kind: "conflict",
       message: expect.stringMatching(/"one" already exists with other settings: iterations, seed /),
     });
-    expect((await getExperiment(db, "one")).seed).toBe(7);
+    expect((await getExperiment(db, "one")).seed).toBe(8);
   });
 
   it("keeps its status with its result", async () => {

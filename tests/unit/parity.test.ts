@@ -45,6 +45,7 @@ const PLUMBING: Readonly<Record<string, string>> = {
   replayCounts: "printed by replay --wait; the event `reuse` tells the same",
   collect: "of gc, a host command",
   regrade: "a host command",
+  listExperimentRegrades: "of regrade, a host command",
   compareExperiments: "of compare, a host command",
   verifyImport: "of imports verify, a host command",
   importTasks: "of import, a host command",

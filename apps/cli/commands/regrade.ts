@@ -1,6 +1,6 @@
 /** `regrade`: saved changes graded again, without running an agent. */
 import { type Command, InvalidArgumentError } from "commander";
-import type { ChangedVerdict, RegradeReport } from "../../control/regrade.ts";
+import type { ChangedVerdict, RegradeReport, RegradeRun } from "../../control/regrade.ts";
 import { examples, wantsJson } from "../command.ts";
 import { exitCodes } from "../errors.ts";
 import { type Column, formatTable, ProgressLine, writeJson, writeLine } from "../output.ts";
@@ -9,6 +9,7 @@ interface CommandOptions {
   readonly iteration?: number;
   readonly concurrency: number;
   readonly dryRun: boolean;
+  readonly list: boolean;
 }
 
 /** Characters of a test's name that a line has room for. */
@@ -21,19 +22,33 @@ const columns: readonly Column<ChangedVerdict>[] = [
   { title: "first offending", value: ({ now }) => now.offending[0]?.slice(0, NAME_WIDTH) ?? null },
 ];
 
+const runColumns: readonly Column<RegradeRun>[] = [
+  { title: "regrade", align: "right", value: ({ regrade }) => regrade },
+  { title: "iteration", align: "right", value: ({ iteration }) => iteration ?? "all" },
+  { title: "begun", value: ({ begun }) => begun.toISOString() },
+  { title: "graded", value: stateOf },
+];
+
 export function register(program: Command): void {
   const command = program
     .command("regrade")
     .description(
-      "grade an experiment's saved changes again on this host, cold, without running an agent; exit code 1 when a verdict changed or could not be reached",
+      "grade an experiment's saved changes again on this host, cold, without running an agent; one that was cut half way is gone on with; exit code 1 when a verdict changed or could not be reached",
     )
     .argument("<experiment>", "name of the experiment (tadpole list)")
     .option("--iteration <n>", "only this iteration's rollouts", wholeFrom(0))
     .option("--concurrency <n>", "gradings at a time", wholeFrom(1), 2)
     .option("--dry-run", "record nothing", false)
+    .option("--list", "only list the regrades on record, and how far each came", false)
     .action(async (experiment: string, options: CommandOptions, self: Command) => {
-      const { regrade, withRecord } = await import("../../control/index.ts");
-      const { iteration = null, concurrency, dryRun } = options;
+      const { listExperimentRegrades, regrade, withRecord } = await import("../../control/index.ts");
+      const { iteration = null, concurrency, dryRun, list } = options;
+      if (list) {
+        const runs = await withRecord((session) => listExperimentRegrades(session, experiment));
+        if (wantsJson(self)) writeJson({ regrades: runs });
+        else writeLine(runs.length === 0 ? "no regrade is on record" : formatTable(runs, runColumns));
+        return;
+      }
       const progress = new ProgressLine();
       const report = await withRecord((session) =>
         regrade(session, {
@@ -52,6 +67,7 @@ export function register(program: Command): void {
   examples(command, [
     "regrade quickstart-1",
     "regrade quickstart-1 --iteration 2 --dry-run",
+    "regrade quickstart-1 --list",
     "regrade quickstart-1 --json",
   ]);
 }
@@ -66,13 +82,19 @@ function wholeFrom(least: number): (text: string) => number {
 }
 
 /** The report as people read it. */
-export function reportLines({ regrade, graded, changed, lost }: RegradeReport): string[] {
+export function reportLines({ regrade, graded, before, changed, lost }: RegradeReport): string[] {
   if (graded + lost.length === 0) return ["no verdict is on record to look at again"];
   const lines = changed.length > 0 ? [formatTable(changed, columns), ""] : [];
   for (const { rollout, otherTask } of changed)
     if (otherTask) lines.push(`${rollout}: its task is not the one that was graded`);
   for (const { rollout, reason } of lost) lines.push(`${rollout}: no verdict: ${reason}`);
+  if (before > 0) lines.push(`regrade ${regrade} was cut half way after ${before}: it went on with the rest`);
   const kept = regrade === null ? "nothing was recorded" : `recorded as regrade ${regrade}; rewards stay`;
   lines.push(`${graded} graded again, ${changed.length} changed, ${lost.length} without a verdict; ${kept}`);
   return lines;
+}
+
+/** "40 of 40", or "partial: 12 of 40". */
+function stateOf({ isComplete, graded, total }: RegradeRun): string {
+  return `${isComplete ? "" : "partial: "}${graded}${total === null ? "" : ` of ${total}`}`;
 }

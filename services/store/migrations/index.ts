@@ -7,6 +7,7 @@ import * as durability from "./0002-durability.ts";
 import * as imports from "./0003-imports.ts";
 import * as evidence from "./0004-evidence.ts";
 import * as verdictLogs from "./0005-verdict-logs.ts";
+import * as regradeRuns from "./0006-regrade-runs.ts";
 import * as stoppedProbes from "./0007-stopped-probes.ts";
 
 /** In order; a released migration is never edited, only followed by another. Imported statically so that a bundle holds them. */
@@ -16,6 +17,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0003-imports": imports,
   "0004-evidence": evidence,
   "0005-verdict-logs": verdictLogs,
+  "0006-regrade-runs": regradeRuns,
   "0007-stopped-probes": stoppedProbes,
 };
 
