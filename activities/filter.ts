@@ -1,7 +1,8 @@
 /** filter: reads a probe's verdicts, applies core/learnability and core/refinement, writes the label, returns the decision. */
 import { decideProbe, estimatedRate, probePlan } from "../core/probing.ts";
 import { refinementAction } from "../core/refinement.ts";
-import { hashJson, recordProbe } from "../services/store/index.ts";
+import { HARNESS_VERSION } from "../services/harness/index.ts";
+import { getStatement, hashJson, recordProbe } from "../services/store/index.ts";
 import type { RecordServices } from "./services.ts";
 import type { FilterInput, FilterOutput } from "./types.ts";
 
@@ -21,6 +22,7 @@ export async function filter(services: RecordServices, input: FilterInput): Prom
     minLevel: input.levels.min,
     maxLevel: input.levels.max,
   });
+  const { hash } = await getStatement(services.db, input.taskId, input.level);
   await recordProbe(services.db, {
     scope: input.recordScope,
     candidate: input.candidate,
@@ -35,8 +37,9 @@ export async function filter(services: RecordServices, input: FilterInput): Prom
     // A label is void when any of these changes.
     label_key: hashJson({
       task: input.taskId,
-      level: input.level,
+      statement: hash,
       policy: group.policy.id,
+      harness: HARNESS_VERSION,
       limits: group.limits,
       sampling: group.sampling,
     }),

@@ -7,8 +7,9 @@ import { shortKey } from "../../core/candidates.ts";
 import type { StatementLevel, Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { encodeCheckpoint, freshCheckpoint, openConversation } from "../../services/policy/index.ts";
-import { findGroup, getJson, listRollouts } from "../../services/store/index.ts";
+import { findGroup, getJson, listRollouts, recordStatement } from "../../services/store/index.ts";
 import { createNanoTrainer, decodeBatch, encodeBatch } from "../../services/trainers/index.ts";
+import { testStatement } from "../support/record.ts";
 import { smallestSettings as settings } from "../support/smallest.ts";
 import { rolloutBatch, someWeights } from "../unit/trainer-rollouts.ts";
 import {
@@ -241,6 +242,7 @@ describe("filter", () => {
   });
 
   it("drops with the reason once it has refined enough, and labels apply to one level", async () => {
+    await recordStatement(services.db, testStatement(task.id, 3, "said more exactly"));
     const again = { recordScope: "filter-2", refinement: 1, level: 3, probed: [2, 3] } as const;
     expect(await probe(1, again)).toEqual({ action: "drop", reason: "too-hard-at-most-specific" });
     expect(await probe(7, again)).toEqual({ action: "drop", reason: "between-levels" });

@@ -1,10 +1,11 @@
 /** `task list | show`: the tasks made so far; one with its statements, gates and probes. */
 import type { Command } from "commander";
+import { type Interval, wilson } from "../../../core/statistics.ts";
 import type { GateVerdict } from "../../../services/synthesis/index.ts";
 import { FILTERS } from "../../control/filters.ts";
 import { wantsJson } from "../command.ts";
 import { listCommand, timeOf } from "../list-view.ts";
-import { formatTable, writeJson, writeLine } from "../output.ts";
+import { formatPercent, formatTable, writeJson, writeLine } from "../output.ts";
 
 export function register(program: Command): void {
   const task = program.command("task").description("look at the tasks made so far");
@@ -72,9 +73,18 @@ export function register(program: Command): void {
             { title: "level", align: "right", value: (probe) => probe.level },
             { title: "policy", value: (probe) => probe.policy },
             { title: "passes", align: "right", value: (probe) => `${probe.passes}/${probe.runs}` },
+            {
+              title: "rate",
+              align: "right",
+              value: ({ rate, passes, runs }) => formatPercent(rate ?? passes / runs),
+            },
+            { title: "95 %", value: ({ passes, runs }) => percentRange(wilson(passes, runs)) },
             { title: "decision", value: (probe) => probe.decision },
           ]),
         );
       }
     });
 }
+
+const percentRange = ({ low, high }: Interval): string =>
+  `${Math.round(low * 100)} – ${Math.round(high * 100)} %`;
