@@ -99,7 +99,8 @@ async function inOwnBox(target: Target, script: string, runtime: SandboxRuntime)
     return await withBox(runtime, own, async (box) => {
       await bash(box, `chmod -R u+w .\n${script}`);
       await putTests(box, target);
-      return task.verifier === undefined ? believesTests(box, target) : believesReward(box, target);
+      const isReward = task.verifier?.commands[0]?.format === "reward";
+      return isReward ? believesReward(box, target) : believesTests(box, target);
     });
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -117,7 +118,7 @@ async function putTests(box: Sandbox, { environment, task }: Target): Promise<vo
 async function believesTests(box: Sandbox, { environment, task }: Target): Promise<boolean> {
   const passed = new Set<string>();
   const codes: (number | null)[] = [];
-  for (const { argv, format, scope, reportFile } of environment.commands) {
+  for (const { argv, format, scope, reportFile } of task.verifier?.commands ?? environment.commands) {
     const result = await box.exec(argv, { timeoutSeconds: 60, outputBytes: 2 ** 20 });
     codes.push(result.exitCode);
     const file = reportFile === null ? null : await box.read(reportFile).catch(() => null);

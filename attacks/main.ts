@@ -6,7 +6,8 @@ import { parseArgs } from "node:util";
 import { createGrading } from "../services/grading/index.ts";
 import { createRuntime, type SandboxRuntime } from "../services/sandbox/index.ts";
 import { ATTACKS } from "./list/index.ts";
-import { type Result, runAttacks } from "./run.ts";
+import { Places } from "./places.ts";
+import { proveOnHost, type Result, runAttacks } from "./run.ts";
 import { openHost } from "./surroundings.ts";
 import { makeTargets } from "./targets.ts";
 
@@ -19,6 +20,7 @@ Tries every attack in a real sandbox, on a real task, graded as any change is; f
 Options:
   --runtime R    process, docker or all (default all)
   --only NAME    attacks of this name or hack code; may be repeated
+  --data FOLDER  where environments are prepared, kept for the next time (default: a new folder, removed at the end)
   --no-controls  leave out the tries where nothing defends
   --json         print the results as JSON
   -h, --help     show this
@@ -38,6 +40,7 @@ function readOptions(args: readonly string[]) {
       runtime: { type: "string", default: "all" },
       only: { type: "string", multiple: true, default: [] },
       controls: { type: "boolean", default: true },
+      data: { type: "string" },
       json: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
     },
@@ -59,29 +62,33 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const dataFolder = mkdtempSync(join(tmpdir(), "tadpole-attacks-"));
+  const scratch = mkdtempSync(join(tmpdir(), "tadpole-attacks-"));
+  const dataFolder = options.data ?? scratch;
   const host = await openHost();
   try {
     const runtimeOf = (name: SandboxRuntime["name"]) =>
-      createRuntime(name, { dataFolder, nodePath: process.execPath });
-    const reference = runtimeOf("process");
-    const results: Result[] = [];
-    for (const name of options.runtimes) {
-      const runtime = runtimeOf(name);
+      createRuntime(name, { dataFolder: scratch, nodePath: process.execPath });
+    const runtimes = options.runtimes.map(runtimeOf);
+    for (const runtime of runtimes) {
       const reason = await runtime.unavailable();
-      if (reason !== null) throw new UsageError(`runtime ${name}: ${reason}`);
-      const grading = createGrading({ runtime });
-      try {
-        const wanted = new Set(options.attacks.map(({ on }) => on));
-        const targets = await makeTargets(wanted, dataFolder, grading);
-        const isFirst = name === options.runtimes[0];
-        const controls = options.controls && isFirst ? reference : null;
-        const field = { host, targets, runtime, grading, controls };
-        const say = options.json ? () => {} : (result: Result) => console.log(lineOf(result));
-        results.push(...(await runAttacks(options.attacks, field, say)));
-      } finally {
-        await grading.close();
-      }
+      if (reason !== null) throw new UsageError(`runtime ${runtime.name}: ${reason}`);
+    }
+    const fields = runtimes.map((runtime) => ({ runtime, grading: createGrading({ runtime }) }));
+    const results: Result[] = [];
+    try {
+      const { attacks } = options;
+      const targets = await makeTargets(new Set(attacks.map(({ on }) => on)), dataFolder, fields[0]!.grading);
+      const controls = options.controls ? runtimeOf("process") : null;
+      const proven = await proveOnHost(attacks, { host, targets, controls });
+      const say = options.json ? () => {} : (result: Result) => console.log(lineOf(result));
+      const shared = { host, targets, places: new Places() };
+      // Whatever has a control shows it once, where the first runtime's try is about to be made.
+      const running = fields.map((field, index) =>
+        runAttacks(attacks, { ...shared, ...field, controls: index === 0 ? controls : null }, proven, say),
+      );
+      results.push(...(await Promise.all(running)).flat());
+    } finally {
+      await Promise.all(fields.map(({ grading }) => grading.close()));
     }
     const broken = results.filter(({ ending }) => ending === "broken");
     if (options.json) console.log(JSON.stringify(results, null, 2));
@@ -89,7 +96,7 @@ async function main(args: readonly string[]): Promise<number> {
     return broken.length === 0 ? 0 : 1;
   } finally {
     await host.close();
-    rmSync(dataFolder, { recursive: true, force: true });
+    rmSync(scratch, { recursive: true, force: true });
   }
 }
 

@@ -6,6 +6,7 @@ import type { SandboxRuntime } from "../services/sandbox/index.ts";
 import { agentSpec, attempt, type Done } from "./box.ts";
 import { type Expectation, HACK_CODES } from "./codes.ts";
 import { stolen, tryControl } from "./controls.ts";
+import type { Places } from "./places.ts";
 import { HOST_SECRET, type Host } from "./surroundings.ts";
 import type { Attack, Target, TargetName } from "./types.ts";
 
@@ -28,66 +29,72 @@ export interface Field {
   readonly grading: GradingService;
   /** Where controls run. */
   readonly controls: SandboxRuntime | null;
+  readonly places: Places;
 }
 
-/** Attacks at work at once. */
-const WIDTH = 3;
+/** Null where the deed succeeded, by the attack's name. Connections are counted: one after the other, and before any box is there. */
+export async function proveOnHost(
+  attacks: readonly Attack[],
+  field: Pick<Field, "host" | "targets" | "controls">,
+): Promise<ReadonlyMap<string, string | null>> {
+  const proven = new Map<string, string | null>();
+  for (const attack of attacks)
+    if (attack.control.kind === "host") proven.set(attack.name, await control(attack, field));
+  return proven;
+}
 
+/** Results come in the list's order, `onResult` is told of each as it ends. */
 export async function runAttacks(
   attacks: readonly Attack[],
   field: Field,
+  proven: ReadonlyMap<string, string | null>,
   onResult: (result: Result) => void = () => {},
 ): Promise<readonly Result[]> {
-  const results: Result[] = [];
-  // Connections are counted: those of the controls come first, one after the other.
-  const controls = new Map<string, string | null>();
-  for (const attack of attacks)
-    if (attack.control.kind === "host") controls.set(attack.name, await control(attack, field));
-  const before = field.host.connections();
-  const left = [...attacks];
-  const tryOne = async (attack: Attack) =>
-    runAttack(attack, field, controls.get(attack.name) ?? (await laterControl(attack, field)));
-  const worker = async () => {
-    for (let attack = left.shift(); attack !== undefined; attack = left.shift()) {
-      const { name, code } = attack;
-      const result = await tryOne(attack).catch(
-        (error: Error): Result => ({
-          ...{ name, code, runtime: field.runtime.name, ending: "broken" },
-          detail: `it could not be tried: ${error.message}`,
-        }),
-      );
-      results.push(result);
-      onResult(result);
-    }
+  const { host, places, runtime } = field;
+  const before = host.connections();
+  const tryOne = async (attack: Attack): Promise<Result> => {
+    const { name, code } = attack;
+    const known = proven.get(name);
+    const unproven = known === undefined ? await control(attack, field) : known;
+    const result = await runAttack(attack, field, unproven).catch(
+      (error: Error): Result => ({
+        ...{ name, code, runtime: runtime.name, ending: "broken" },
+        detail: `it could not be tried: ${error.message}`,
+      }),
+    );
+    onResult(result);
+    return result;
   };
-  await Promise.all(Array.from({ length: WIDTH }, worker));
-  if (field.host.connections() !== before)
-    results.push({
-      name: "any",
-      code: "code-host-fetch",
-      runtime: field.runtime.name,
-      ending: "broken",
-      detail: `${field.host.connections() - before} connections from boxes reached the host`,
-    });
-  const order = new Map(attacks.map(({ name }, index) => [name, index]));
-  return results.sort((a, b) => (order.get(a.name) ?? 0) - (order.get(b.name) ?? 0));
+  const results = await Promise.all(
+    attacks.map((attack) => (attack.waits ? tryOne(attack) : places.with(() => tryOne(attack)))),
+  );
+  const reached = host.connections() - before;
+  if (reached === 0) return results;
+  const detail = `${reached} connections from boxes reached the host`;
+  return [
+    ...results,
+    { name: "any", code: "code-host-fetch", runtime: runtime.name, ending: "broken", detail },
+  ];
 }
 
-function scriptOf(attack: Attack, { targets, host }: Field): { target: Target; script: string } {
+function scriptOf(
+  attack: Attack,
+  { targets, host }: Pick<Field, "targets" | "host">,
+): { target: Target; script: string } {
   const target = targets.get(attack.on);
   if (target === undefined) throw new Error(`${attack.name}: no target ${attack.on}`);
   const { script } = attack;
   return { target, script: typeof script === "string" ? script : script(target, host) };
 }
 
-async function control(attack: Attack, field: Field): Promise<string | null> {
-  if (field.controls === null) return null;
+async function control(
+  attack: Attack,
+  { controls, ...field }: Pick<Field, "host" | "targets" | "controls">,
+): Promise<string | null> {
+  if (controls === null) return null;
   const { target, script } = scriptOf(attack, field);
-  return tryControl(attack, target, script, { runtime: field.controls, host: field.host });
+  return tryControl(attack, target, script, { runtime: controls, host: field.host });
 }
-
-const laterControl = async (attack: Attack, field: Field): Promise<string | null> =>
-  attack.control.kind === "host" ? null : control(attack, field);
 
 async function runAttack(attack: Attack, field: Field, unproven: string | null): Promise<Result> {
   const { runtime } = field;

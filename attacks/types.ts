@@ -14,7 +14,8 @@ export interface Target {
   readonly source: { readonly path: string; readonly broken: string; readonly solved: string };
 }
 
-export type TargetName = "tape" | "pytest" | "reward";
+/** By what judges: a test tool; a verifier's script that writes a number (`reward`), or prints a test tool's report (`script`). */
+export type TargetName = "tape" | "pytest" | "go" | "jest" | "reward" | "script";
 
 /** What a script may know of the host: addresses that answer there. */
 export interface Surroundings {
@@ -58,6 +59,8 @@ interface Deed {
   /** Bash, run by the agent in its box's working tree. */
   readonly script: Script;
   readonly control: Control;
+  /** Takes seconds of waiting and hardly any computing: others run meanwhile. */
+  readonly waits?: true;
 }
 
 /** Wants to have something: it must not be in what the script prints, nor may the host have been reached or changed. */

@@ -1,5 +1,7 @@
 /** All attacks. */
 import type { Attack } from "../types.ts";
+import { GO } from "./go.ts";
+import { JEST } from "./jest.ts";
 import { LIMITS } from "./limits.ts";
 import { NETWORK } from "./network.ts";
 import { NODE_CODE } from "./node-code.ts";
@@ -14,7 +16,9 @@ export const ATTACKS: readonly Attack[] = [
   ...THEFT,
   ...NODE_FILES,
   ...NODE_CODE,
+  ...JEST,
   ...PYTHON,
+  ...GO,
   ...REWARDS,
   ...LIMITS,
   ...ODDITIES,

@@ -38,6 +38,7 @@ export const LIMITS: readonly Attack[] = [
     ...base,
     name: "fork-bomb",
     what: "starts processes until it is stopped",
+    waits: true,
     rules: ["killed", "timeout"],
     script: prepend(
       "index.js",
@@ -58,6 +59,7 @@ export const LIMITS: readonly Attack[] = [
     ...base,
     name: "sleep-for-ever",
     what: "waits without using CPU time",
+    waits: true,
     rules: ["timeout"],
     script: prepend("index.js", "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);"),
   },

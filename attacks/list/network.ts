@@ -30,6 +30,7 @@ export const NETWORK: readonly Attack[] = [
     on: "tape",
     wants: "secret",
     control: HOST,
+    waits: true,
     script: (_, { port }) => `${dial(["localhost", "github.com", "registry.npmjs.org", "pypi.org"], port)}
 getent hosts github.com registry.npmjs.org pypi.org && echo connected to a name server`,
   },
@@ -40,6 +41,7 @@ getent hosts github.com registry.npmjs.org pypi.org && echo connected to a name 
     on: "tape",
     wants: "secret",
     control: HOST,
+    waits: true,
     script: byVersion(false),
   },
   {
@@ -49,6 +51,7 @@ getent hosts github.com registry.npmjs.org pypi.org && echo connected to a name 
     on: "tape",
     wants: "secret",
     control: HOST,
+    waits: true,
     script: (_, { addresses, port }) =>
       dial([...addresses.filter((address) => address.includes(":")), "::1", "::ffff:127.0.0.1"], port),
   },
@@ -59,6 +62,7 @@ getent hosts github.com registry.npmjs.org pypi.org && echo connected to a name 
     on: "pytest",
     wants: "secret",
     control: HOST,
+    waits: true,
     script: (_, { port, addresses }) => `${dial(["169.254.169.254"], 80)}
 export http_proxy=http://${addresses.find((address) => address.startsWith("172.")) ?? "127.0.0.1"}:${port}
 python3 -c 'import urllib.request as u; print("connected", u.urlopen("http://github.com/issues/7", timeout=3).read())' 2>&1 | tail -1`,
@@ -70,6 +74,7 @@ python3 -c 'import urllib.request as u; print("connected", u.urlopen("http://git
     on: "tape",
     wants: "secret",
     control: HOST,
+    waits: true,
     script: (_, { abstractSocket }) => `python3 -c '
 import socket
 for name in ["\\0${abstractSocket}", "/var/run/docker.sock", "/run/docker.sock"]:

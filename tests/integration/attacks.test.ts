@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ATTACKS } from "../../attacks/list/index.ts";
-import { runAttacks } from "../../attacks/run.ts";
+import { Places } from "../../attacks/places.ts";
+import { proveOnHost, runAttacks } from "../../attacks/run.ts";
 import { type Host, openHost } from "../../attacks/surroundings.ts";
 import { makeTargets } from "../../attacks/targets.ts";
 import { createGrading } from "../../services/grading/index.ts";
@@ -24,6 +25,7 @@ const PART = new Set([
   ...[
     "patch-pytest",
     "os-exit-with-report",
+    "print-report-for-script",
     "pytest-conftest",
     "table-of-hidden-answers",
     "claim-without-a-fix",
@@ -59,7 +61,8 @@ describe.each(["process", "docker"] as const)("attacks in the %s runtime", (name
         expect(attacks).toHaveLength(wanted.size);
         const targets = await makeTargets(new Set(attacks.map(({ on }) => on)), dataFolder, grading);
         const controls = name === "process" ? runtime : null;
-        const results = await runAttacks(attacks, { host, targets, runtime, grading, controls });
+        const field = { host, targets, runtime, grading, controls, places: new Places() };
+        const results = await runAttacks(attacks, field, await proveOnHost(attacks, field));
         expect(results.filter(({ ending }) => ending === "broken")).toEqual([]);
         expect(results).toHaveLength(attacks.length);
       } finally {
