@@ -3,8 +3,9 @@ import type { ProcessName } from "../infra/stack/index.ts";
 import { type Killed, killProcess, outage, serving } from "./kill.ts";
 import { isReached, type Moment, type Outage, type PlannedKill } from "./plan.ts";
 import type { RunState } from "./progress.ts";
+import type { Disturber } from "./run.ts";
 
-export class Disturbance {
+export class Disturbance implements Disturber {
   readonly killed: Killed[] = [];
   readonly outages: Outage[] = [];
   readonly #planned: number;

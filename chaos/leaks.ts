@@ -1,11 +1,12 @@
 /** What a run leaves behind: sandboxes, processes, temporary files, database connections. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
-import { readStack } from "../infra/stack/index.ts";
+import { hostOptions, readStack } from "../infra/stack/index.ts";
 import { allPids, commandLine, descendants, processesWith, processStat } from "../infra/stack/proc.ts";
 import { stackMark } from "../infra/stack/processes.ts";
+import { createRuntime, type SandboxInfo } from "../services/sandbox/index.ts";
 import type { Db } from "../services/store/index.ts";
 
 /** For what winds up by itself: sandboxes in removal, idle connections (their pools keep them 10 s). */
@@ -60,6 +61,17 @@ function idleSandboxes(folder: string): string[] {
   });
 }
 
+/** Containers of the data folder, as its records and the daemon know them; the daemon is asked only where a container was ever made. */
+async function containersOf(folder: string): Promise<readonly SandboxInfo[]> {
+  if (!existsSync(join(folder, "docker", "sandboxes"))) return [];
+  return createRuntime("docker", hostOptions(folder)).list(Date.now());
+}
+
+async function idleContainers(folder: string): Promise<string[]> {
+  const isWarm = ({ state, identity }: SandboxInfo) => state === "live" && identity.slot.startsWith("warm/");
+  return (await containersOf(folder)).filter((found) => !isWarm(found)).map(({ identity }) => identity.slot);
+}
+
 /** Commands of sandboxes carry no mark, but their command lines name the folder. */
 function processesOf(folder: string): string[] {
   const marked = processesWith(stackMark, folder).map(({ pid }) => pid);
@@ -84,7 +96,7 @@ async function connections(db: Db): Promise<number> {
   return found.rows[0]!.count;
 }
 
-/** Of a stack that serves, as it is at this moment. */
+/** Of a stack that serves, as it is at this moment, containers apart. */
 export function abandoned(folder: string): Pick<LiveLeaks, "sandboxes" | "processes"> {
   return { sandboxes: idleSandboxes(folder), processes: strays(folder) };
 }
@@ -93,16 +105,22 @@ export function abandoned(folder: string): Pick<LiveLeaks, "sandboxes" | "proces
 export async function liveLeaks(folder: string, db: Db, settleSeconds = SETTLE_SECONDS): Promise<LiveLeaks> {
   const deadline = Date.now() + settleSeconds * 1000;
   for (;;) {
-    const leaks = { ...abandoned(folder), connections: await connections(db) };
+    const { sandboxes, processes } = abandoned(folder);
+    const leaks = {
+      sandboxes: [...sandboxes, ...(await idleContainers(folder))],
+      processes,
+      connections: await connections(db),
+    };
     const clean = leaks.sandboxes.length + leaks.processes.length + leaks.connections === 0;
     if (clean || Date.now() > deadline) return leaks;
     await sleep(500);
   }
 }
 
-export function lastLeaks(folder: string, temporary: string): LastLeaks {
+export async function lastLeaks(folder: string, temporary: string): Promise<LastLeaks> {
+  const containers = (await containersOf(folder)).map(({ identity, name }) => `${identity.slot} (${name})`);
   return {
-    sandboxes: sandboxesOf(folder),
+    sandboxes: [...sandboxesOf(folder), ...containers],
     processes: processesOf(folder),
     temporary: [
       ...list(temporary),

@@ -1,18 +1,19 @@
 /** `npm run chaos`: one experiment twice, once undisturbed and once with processes of its stack killed on the way, and what differs. */
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { describeError, UsageError } from "../apps/cli/errors.ts";
-import { checkEnvironments, checkPolicy, codeVersion, loadExperiment } from "../apps/control/index.ts";
+import { codeVersion } from "../apps/control/index.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
-import { packageRoot, stopStack } from "../infra/stack/index.ts";
+import { packageRoot } from "../infra/stack/index.ts";
 import { type ChaosReport, compare, exitCodeOf, renderReport } from "./compare.ts";
 import { Disturbance } from "./disturbance.ts";
+import { inFolder } from "./folder.ts";
+import { loadSettings, parseOptions, wholeNumber } from "./options.ts";
 import { type Outage, parseOutage, planKills } from "./plan.ts";
 import { runOnce } from "./run.ts";
+import { sandboxes } from "./sandboxes.ts";
 
 const HELP = `Usage: npm run chaos -- [--seed S] [--kills N] [options]
+       npm run chaos -- sandboxes [--live N] [--runtime R] [options]
 
 Runs an experiment twice, each in a data folder and a stack of its own: once undisturbed, once with N SIGKILLs at seeded moments over
 Temporal, Postgres, the policy server and the workers (the gpu worker trains). Then compares the record, every policy file, and what is left.
@@ -42,46 +43,31 @@ interface Options {
   readonly help: boolean;
 }
 
-function wholeNumber(option: string, text: string, most: number): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value > most)
-    throw new UsageError(`${option} ${JSON.stringify(text)}: expected a whole number from 0 to ${most}`);
-  return value;
-}
-
 /** Throws UsageError. */
 function readOptions(args: readonly string[]): Options {
-  try {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        seed: { type: "string", default: "1" },
-        kills: { type: "string", default: "30" },
-        experiment: { type: "string", default: join(packageRoot, "chaos/chaos.yaml") },
-        outage: { type: "string", multiple: true, default: [] },
-        json: { type: "boolean", default: false },
-        keep: { type: "boolean", default: false },
-        help: { type: "boolean", short: "h", default: false },
-      },
-    });
-    const { seed, kills, outage, ...rest } = values;
-    return {
-      ...rest,
-      seed: wholeNumber("--seed", seed, Number.MAX_SAFE_INTEGER),
-      kills: wholeNumber("--kills", kills, 10_000),
-      outages: outage.map(parseOutage),
-    };
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError((error as Error).message.split("\n")[0]!, { cause: error });
-  }
+  const { seed, kills, outage, ...rest } = parseOptions(args, {
+    seed: { type: "string", default: "1" },
+    kills: { type: "string", default: "30" },
+    experiment: { type: "string", default: join(packageRoot, "chaos/chaos.yaml") },
+    outage: { type: "string", multiple: true, default: [] },
+    json: { type: "boolean", default: false },
+    keep: { type: "boolean", default: false },
+    help: { type: "boolean", short: "h", default: false },
+  });
+  return {
+    ...rest,
+    seed: wholeNumber("--seed", seed, Number.MAX_SAFE_INTEGER),
+    kills: wholeNumber("--kills", kills, 10_000),
+    outages: outage.map(outageOf),
+  };
 }
 
-async function loadSettings(source: string): Promise<ExperimentSettings> {
-  const { settings } = await loadExperiment(source, { set: [] });
-  await checkEnvironments(settings, source);
-  await checkPolicy(settings, source);
-  return settings;
+function outageOf(text: string): Outage {
+  try {
+    return parseOutage(text);
+  } catch (error) {
+    throw new UsageError((error as Error).message, { cause: error });
+  }
 }
 
 async function chaos(options: Options, settings: ExperimentSettings, folder: string): Promise<ChaosReport> {
@@ -114,29 +100,21 @@ async function chaos(options: Options, settings: ExperimentSettings, folder: str
   });
 }
 
-async function main(args: readonly string[]): Promise<number> {
+async function kills(args: readonly string[]): Promise<number> {
+  const options = readOptions(args);
+  if (options.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const settings = await loadSettings(options.experiment);
+  const report = await inFolder(options.keep, (folder) => chaos(options, settings, folder));
+  process.stdout.write(`${options.json ? JSON.stringify(report, null, 2) : renderReport(report)}\n`);
+  return exitCodeOf(report);
+}
+
+async function main([first, ...rest]: readonly string[]): Promise<number> {
   try {
-    const options = readOptions(args);
-    if (options.help) {
-      process.stdout.write(HELP);
-      return 0;
-    }
-    const settings = await loadSettings(options.experiment);
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), "tadpole-chaos-")));
-    const leave = async () => {
-      for (const run of ["undisturbed", "disturbed"]) await stopStack(join(folder, run, "data"));
-      if (options.keep) process.stderr.write(`kept: ${folder}\n`);
-      else rmSync(folder, { recursive: true, force: true });
-    };
-    for (const signal of ["SIGINT", "SIGTERM"] as const)
-      process.once(signal, () => void leave().finally(() => process.exit(1)));
-    try {
-      const report = await chaos(options, settings, folder);
-      process.stdout.write(`${options.json ? JSON.stringify(report, null, 2) : renderReport(report)}\n`);
-      return exitCodeOf(report);
-    } finally {
-      await leave();
-    }
+    return await (first === "sandboxes" ? sandboxes(rest) : kills(process.argv.slice(2)));
   } catch (error) {
     const { message, exitCode } = describeError(error);
     process.stderr.write(`chaos: ${message}\n`);

@@ -8,17 +8,23 @@ import {
   connectTemporal,
   databaseUrl,
   ensureStack,
+  hostOptions,
   readStack,
   type StackState,
   stopStack,
 } from "../infra/stack/index.ts";
+import { hostRuntimes, reapSandboxes } from "../services/sandbox/index.ts";
 import { type Accounting, accounting } from "../services/store/accounting.ts";
 import { type ComparedRecord, comparedRecord } from "../services/store/digest.ts";
 import { connectDatabase, type Db, openDatabase, sha256Of } from "../services/store/index.ts";
-import type { Disturbance } from "./disturbance.ts";
 import { type LastLeaks, type LiveLeaks, lastLeaks, liveLeaks } from "./leaks.ts";
-import type { Sample } from "./plan.ts";
+import type { Moment, Sample } from "./plan.ts";
 import { type RunState, runState } from "./progress.ts";
+
+/** What is done to a run beside it, at each look: `state` is the last known one, `now` how far it has come. */
+export interface Disturber {
+  step(folder: string, state: RunState, now: Moment, db: Db): Promise<void>;
+}
 
 export interface RunOptions {
   /** Holds the data folder and the run's own TMPDIR. */
@@ -26,7 +32,9 @@ export interface RunOptions {
   readonly name: string;
   readonly settings: ExperimentSettings;
   readonly codeVersion: string;
-  readonly disturbance: Disturbance | null;
+  readonly disturbance: Disturber | null;
+  /** Settings of its stack, beside those of the environment. */
+  readonly env?: Readonly<Record<string, string>>;
   readonly say: (line: string) => void;
 }
 
@@ -48,6 +56,8 @@ export interface RunReport {
   /** Restarts by the supervisor. */
   readonly restarts: Readonly<Record<string, number>>;
   readonly live: LiveLeaks;
+  /** Sandboxes that a reap removed once the experiment had ended. */
+  readonly reaped: number;
   readonly last: LastLeaks;
 }
 
@@ -64,7 +74,10 @@ export async function runOnce(options: RunOptions): Promise<RunReport> {
   const temporary = join(options.folder, "tmp");
   mkdirSync(temporary, { recursive: true });
   const own = Object.entries(process.env).filter(([name]) => !SHARED.test(name));
-  const stackOptions = { dataFolder: data, env: { ...Object.fromEntries(own), TMPDIR: temporary } };
+  const stackOptions = {
+    dataFolder: data,
+    env: { ...Object.fromEntries(own), ...options.env, TMPDIR: temporary },
+  };
   try {
     const stack = await ensureStack(stackOptions);
     await start(stack, options);
@@ -74,13 +87,18 @@ export async function runOnce(options: RunOptions): Promise<RunReport> {
       const end = await untilServing(stackOptions);
       const live = await liveLeaks(stack.dataFolder, db);
       const found = await collect(db, stack.dataFolder, options.name);
+      const { removed } = await reapSandboxes(hostRuntimes(hostOptions(stack.dataFolder)), {
+        now: Date.now(),
+        graceMs: 0,
+      });
       await stopStack(data);
       return {
         ...followed,
         ...found,
         restarts: Object.fromEntries(end.processes.map(({ name, restarts }) => [name, restarts])),
         live,
-        last: lastLeaks(stack.dataFolder, temporary),
+        reaped: removed.length,
+        last: await lastLeaks(stack.dataFolder, temporary),
       };
     } finally {
       await db.destroy();
@@ -133,7 +151,12 @@ async function follow(
     if (line !== told) options.say(`${seconds().toFixed(0).padStart(4)} s  ${line}`);
     told = line;
     if (state !== null)
-      await options.disturbance?.step(folder, state, { pieces: state.pieces, seconds: seconds() - since });
+      await options.disturbance?.step(
+        folder,
+        state,
+        { pieces: state.pieces, seconds: seconds() - since },
+        db,
+      );
     await sleep(LOOK_MILLISECONDS);
   }
 }

@@ -41,6 +41,8 @@ describe("chaos", { timeout: 900_000 }, () => {
       ["--outage", "gpu:5"],
       ["--experiment", "no/such.yaml"],
       ["--what"],
+      ["sandboxes", "--live", "0"],
+      ["sandboxes", "--runtime", "vm"],
     ]) {
       const { code, stdout, stderr } = await chaos(...args);
       expect([code, stdout]).toEqual([2, ""]);

@@ -1,6 +1,7 @@
 /** The verdict of a chaos run: what has to fail it does, each kind of problem by its own line. */
 import { describe, expect, it } from "vitest";
 import { type ChaosReport, compare, type Events, exitCodeOf, renderReport } from "../../chaos/compare.ts";
+import { crowdExitCode, crowdReport, renderCrowd } from "../../chaos/crowd-report.ts";
 import type { RunReport } from "../../chaos/run.ts";
 import { COMPARED_TABLES, type ComparedRecord, type ComparedTable } from "../../services/store/digest.ts";
 
@@ -35,6 +36,7 @@ function run(change: Partial<RunReport> = {}): RunReport {
     ],
     restarts: {},
     live: { sandboxes: [], processes: [], connections: 1 },
+    reaped: 0,
     last: { sandboxes: [], processes: [], temporary: ["node-compile-cache"] },
     ...change,
   };
@@ -256,5 +258,45 @@ describe("what was asked for", () => {
       "disturbed: 1 slots have no accepted rollout",
       "the final policies differ: nano-1 and null",
     );
+  });
+});
+
+describe("a crowd of sandboxes", () => {
+  const slots = [0, 1].map((member) => `${GROUP}/${member}`);
+  const crowd = {
+    killed: { process: "sandbox", pid: 7, below: 0, survivors: [] },
+    ...{ live: 2, interrupted: slots, gone: [slots[1]!] },
+    returns: new Map([
+      [slots[0]!, "adopted"],
+      [slots[1]!, "replayed"],
+    ] as const),
+  } as const;
+  const scored = (...rewards: string[]) => {
+    const row = (reward: string) => ({ turns: "3", raw_reward: reward });
+    const rollouts = new Map(rewards.map((reward, n) => [slots[n]!, row(reward)]));
+    return run({ record: { ...record(), rollouts } });
+  };
+  const asked = { seed: 1, runtime: "docker", live: 2 } as const;
+
+  it("that came back whole is no problem", () => {
+    const report = crowdReport(asked, crowd, scored("1", "0"), scored("1", "0"));
+    expect(report).toMatchObject({ live: 2, gone: 1, lost: [], scoredZero: [] });
+    expect(report.returns).toEqual({ adopted: 1, replayed: 1, anew: 0 });
+    expect(report.runs.problems).toEqual([]);
+    expect(crowdExitCode(report)).toBe(0);
+    expect(renderCrowd(report)).toContain("1 adopted, 1 replayed, 0 begun anew, 0 lost, 0 scored 0 for it");
+  });
+
+  it("is one where a rollout is scored 0 for it, lost, or where too few lived", () => {
+    const zero = crowdReport(asked, crowd, scored("1", "0"), scored("0", "0"));
+    expect(zero.scoredZero).toEqual([slots[0]]);
+    expect(zero.runs.problems[0]).toBe(`interrupted and scored 0, undisturbed 1: ${slots[0]}`);
+    const lost = crowdReport(asked, crowd, scored("1", "0"), scored("1"));
+    expect(lost.lost).toEqual([slots[1]]);
+    expect(lost.runs.problems[0]).toBe(`interrupted and lost: ${slots[1]}`);
+    const few = { killed: null, live: 1, interrupted: [], gone: [], returns: new Map() };
+    const none = crowdReport(asked, few, scored("1", "0"), scored("1", "0"));
+    expect(none.runs.problems[0]).toBe("only 1 of 2 sandboxes lived at once");
+    expect([zero, lost, none].map(crowdExitCode)).toEqual([1, 1, 1]);
   });
 });

@@ -91,17 +91,19 @@ function record(supervisor: ProcessIdentity, processes: readonly ProcessState[] 
 
 describe("processes left", () => {
   it("are those that carry the stack's mark or name its folder, and no others", async () => {
-    expect(lastLeaks(folder, temporary).processes).toEqual([]);
+    expect((await lastLeaks(folder, temporary)).processes).toEqual([]);
     const marked = await start(WAIT, { TADPOLE_STACK: folder });
     const named = await start(`${WAIT} // ${folder}/postgres`);
     await start(`${WAIT} // ${folder}-of-another/postgres`, { TADPOLE_STACK: `${folder}-of-another` });
-    expect(lastLeaks(folder, temporary).processes.toSorted()).toEqual(
+    expect((await lastLeaks(folder, temporary)).processes.toSorted()).toEqual(
       [marked, named].map(({ pid }) => `${pid} ${commandLine(pid)}`).sort(),
     );
     const ended = once(marked, "exit");
     marked.kill("SIGKILL");
     await ended;
-    expect(lastLeaks(folder, temporary).processes).toEqual([`${named.pid} ${commandLine(named.pid)}`]);
+    expect((await lastLeaks(folder, temporary)).processes).toEqual([
+      `${named.pid} ${commandLine(named.pid)}`,
+    ]);
   });
 
   it("of a stack that serves are those that are not below its supervisor", async () => {
@@ -128,24 +130,24 @@ describe("sandboxes left", () => {
     writeFileSync(join(path, "owner.json"), JSON.stringify({ pid: own.pid, startTicks: String(startTicks) }));
   };
 
-  it("are all but a living grader's warm ones once the experiment has ended, and all of them at last", () => {
+  it("are all but a living grader's warm ones once the experiment has ended, and all of them at last", async () => {
     sandbox("a", "warm/1");
     sandbox("b", "warm/2", own.startTicks - 1);
     sandbox("c", "chaos/it/1/slot");
     sandbox("d", null);
     sandbox(".system-e", null);
     expect(abandoned(folder).sandboxes).toEqual(["warm/2", "chaos/it/1/slot", "d"]);
-    expect(lastLeaks(folder, temporary).sandboxes).toEqual(["a", "b", "c", "d"]);
+    expect((await lastLeaks(folder, temporary)).sandboxes).toEqual(["a", "b", "c", "d"]);
   });
 });
 
 describe("temporary files", () => {
-  it("are found in TMPDIR and among half-written artifacts", () => {
-    expect(lastLeaks(folder, temporary).temporary).toEqual([]);
+  it("are found in TMPDIR and among half-written artifacts", async () => {
+    expect((await lastLeaks(folder, temporary)).temporary).toEqual([]);
     mkdirSync(join(folder, "artifacts", "incoming"), { recursive: true });
     writeFileSync(join(folder, "artifacts", "incoming", "7@host@x"), "");
     mkdirSync(join(temporary, "tadpole-verify-aB3xYz"));
-    expect(lastLeaks(folder, temporary).temporary).toEqual([
+    expect((await lastLeaks(folder, temporary)).temporary).toEqual([
       "tadpole-verify-aB3xYz",
       "artifacts/incoming/7@host@x",
     ]);
