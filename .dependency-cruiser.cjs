@@ -96,8 +96,8 @@ module.exports = {
     only(
       "chaos-stands-outside",
       "^chaos/",
-      "^(chaos/|apps/(control|cli)/|services/store/|infra/stack/|core/)",
-      "chaos starts experiments as a face does, and looks at stacks and records",
+      "^(chaos/|apps/(control|cli)/|services/store/|services/sandbox/index\\.ts|infra/stack/|core/)",
+      "chaos starts experiments as a face does, and looks at stacks, records and sandboxes",
     ),
   ],
   options: {
