@@ -1,5 +1,5 @@
 /** The label of a sandbox on disk: whose it is, from what it was made, and which process holds it. */
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { Life } from "./life.ts";
 import { readStat } from "./process/watch.ts";
 import type { SandboxIdentity, SandboxSpec } from "./runtime.ts";
@@ -45,9 +45,24 @@ export const isOwn = (name: string): boolean =>
 export const sandboxName = (identity: Pick<SandboxIdentity, "slot" | "fence">): string =>
   sha256(`${identity.slot}\0${identity.fence}`).slice(0, 24);
 
-export const readLabel = (folder: string): Label | undefined => readJson(`${folder}/label.json`);
+/** Whose it is. The spec lies beside it: it holds the contents of files, and whoever only looks at sandboxes need not read them. */
+export const readIdentity = (folder: string): SandboxIdentity | undefined =>
+  readJson<Pick<Label, "identity">>(`${folder}/label.json`)?.identity;
+
+export function readLabel(folder: string): Label | undefined {
+  const label = readJson<Pick<Label, "identity"> & Partial<Label>>(`${folder}/label.json`);
+  // Older sandboxes have it in the label.
+  const spec = readJson<SandboxSpec>(`${folder}/spec.json`) ?? label?.spec;
+  return label === undefined || spec === undefined ? undefined : { identity: label.identity, spec };
+}
+
 export const readOwner = (folder: string): Owner | undefined => readJson(`${folder}/owner.json`);
-export const writeLabel = (folder: string, label: Label): void => writeJson(`${folder}/label.json`, label);
+export function writeLabel(folder: string, { identity, spec }: Label): void {
+  // The same for whoever takes the sandbox over.
+  if (!existsSync(`${folder}/spec.json`)) writeJson(`${folder}/spec.json`, spec);
+  writeJson(`${folder}/label.json`, { identity });
+}
+
 export const writeOwner = (folder: string, owner: Owner): void => writeJson(`${folder}/owner.json`, owner);
 
 /** Milliseconds since the epoch at which a reap first found the sandbox without an owner. */

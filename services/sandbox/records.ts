@@ -1,6 +1,6 @@
 /** The folder of a runtime's records: one folder per sandbox, named by slot and fence, whatever the sandbox itself is. */
 import { readdirSync, renameSync } from "node:fs";
-import { clearOrphaned, readLabel, readLife, readOwner, writeOrphaned } from "./label.ts";
+import { clearOrphaned, readIdentity, readLife, readOwner, writeOrphaned } from "./label.ts";
 import { judge } from "./life.ts";
 import { SandboxError, type SandboxIdentity } from "./runtime.ts";
 
@@ -36,10 +36,10 @@ export function isPastUse(
 ): boolean {
   if (!isSandboxName(name)) return false;
   const folder = `${root}/${name}`;
-  const label = readLabel(folder);
-  if (label === undefined || readOwner(folder) === undefined) return true;
-  if (experiment !== undefined && label.identity.experiment !== experiment) return false;
-  const life = readLife(folder, label.identity);
+  const identity = readIdentity(folder);
+  if (identity === undefined || readOwner(folder) === undefined) return true;
+  if (experiment !== undefined && identity.experiment !== experiment) return false;
+  const life = readLife(folder, identity);
   const verdict = judge(life, now, graceMs);
   try {
     if (verdict === "wait" && life.orphaned === undefined) writeOrphaned(folder, now);
@@ -59,7 +59,7 @@ export function namesOfSlot(
   keep?: string,
 ): string[] {
   return listFolder(root).filter((name) => {
-    const identity = isSandboxName(name) ? readLabel(`${root}/${name}`)?.identity : undefined;
+    const identity = isSandboxName(name) ? readIdentity(`${root}/${name}`) : undefined;
     return identity?.slot === slot.slot && identity.experiment === slot.experiment && identity.fence !== keep;
   });
 }

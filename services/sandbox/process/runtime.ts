@@ -18,6 +18,7 @@ import {
   isAbandoned,
   newOwner,
   ownerName,
+  readIdentity,
   readLabel,
   readLife,
   sandboxName,
@@ -166,11 +167,10 @@ class ProcessRuntime implements SandboxRuntime {
   async list(now: number): Promise<readonly SandboxInfo[]> {
     return listFolder(this.options.root).flatMap((name): SandboxInfo[] => {
       const folder = `${this.options.root}/${name}`;
-      const label = isSandboxName(name) ? readLabel(folder) : undefined;
+      const identity = isSandboxName(name) ? readIdentity(folder) : undefined;
       // The folder of temporary files is made with the sandbox, and never renamed by itself.
       const made = statSync(`${folder}/tmp`, { throwIfNoEntry: false });
-      if (label === undefined || made === undefined) return [];
-      const { identity } = label;
+      if (identity === undefined || made === undefined) return [];
       const state = stateOf(readLife(folder, identity), now);
       return [{ name, runtime: this.name, identity, created: Math.round(made.birthtimeMs), state }];
     });
