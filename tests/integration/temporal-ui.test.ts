@@ -88,7 +88,11 @@ describe("an experiment", () => {
       },
     });
     bench.use(recorder);
-    const settings = changed("concurrency.calibrations=1", "climb.updates=3", "evaluation.greedy=false");
+    const settings = changed(
+      "concurrency.calibrations=1",
+      "climb.updates=3",
+      "evaluation.sets.heldout.tasks=2",
+    );
     await bench.client.workflow.execute("runExperiment", {
       workflowId: `exp/${name}`,
       taskQueue: QUEUES.orchestrate,

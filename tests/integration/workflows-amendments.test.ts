@@ -127,6 +127,8 @@ beforeAll(async () => {
     "selection.everyUpdates=2",
     "filter.band.low=0.1",
     "filter.band.high=0.9",
+    "evaluation.greedy=true",
+    "evaluation.sets.heldout.tasks=2",
     "concurrency.calibrations=1",
     "concurrency.groups=1",
   );

@@ -30,6 +30,10 @@ const file = new URL("../support/smallest.yaml", import.meta.url);
 export const smallest = applyOverrides(parseExperimentFile(readFileSync(file, "utf8"), "smallest.yaml"), [
   "filter.probes=2",
   "climb.groupSize=2",
+  // What every run is measured by is no more than it must be: each group is a workflow of its own.
+  "evaluation.greedy=false",
+  "evaluation.sets.heldout.tasks=1",
+  "evaluation.sets.heldout.samplesPerTask=1",
 ]);
 export const changed = (...overrides: string[]): ExperimentSettings => applyOverrides(smallest, overrides);
 export const scopeOf = (experiment: string, iteration = 1): Scope => ({ experiment, iteration, try: 1 });

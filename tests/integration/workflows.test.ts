@@ -310,7 +310,12 @@ describe("runExperiment", () => {
         return { tasks: groups.length, samples: 1, passAt1: first ? 0.9 : 0.1, low: 0, high: 1 };
       },
     });
-    const settings = changed("iterations=2", "climb.updates=4", "selection.everyUpdates=2");
+    const settings = changed(
+      "iterations=2",
+      "climb.updates=4",
+      "selection.everyUpdates=2",
+      "evaluation.sets.heldout.tasks=2",
+    );
     const input: RunExperimentInput = { name: "outer", settings };
     const handleOf = (run: string) => bench.client.workflow.getHandle("exp/outer", run);
     const last = await bench.run<{ id: string }>("runExperiment", "exp/outer", input, recorder);
