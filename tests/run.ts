@@ -17,6 +17,8 @@ const checks: readonly (readonly [string, readonly string[]])[] = [
   ["schema", ["infra/schema.ts", "--check"]],
 ];
 const vitest = "node_modules/vitest/vitest.mjs";
+/** Integration tests wait for servers, leases and timers: one file's processor time fits into the waiting of two others. */
+const workers: Partial<Record<(typeof lanes)[number], number>> = { integration: 3 };
 
 /**
  * Runs a script of the checkout with this Node. Resolves with its exit code and its output. Tests start hundreds of processes of
@@ -66,12 +68,13 @@ interface LaneResult {
   readonly good: boolean;
 }
 
-async function runLane(lane: string, reports: string): Promise<LaneResult> {
+async function runLane(lane: (typeof lanes)[number], reports: string): Promise<LaneResult> {
   const started = performance.now();
   const report = join(reports, `${lane}.json`);
+  const more = lane in workers ? [`--maxWorkers=${workers[lane]}`] : [];
   const reporters = ["--reporter=dot", "--reporter=json", `--outputFile.json=${report}`];
   const { code, output } = await node(
-    [vitest, "run", `tests/${lane}/`, ...reporters],
+    [vitest, "run", `tests/${lane}/`, ...more, ...reporters],
     join(reports, "compiled"),
   );
   if (!existsSync(report)) {

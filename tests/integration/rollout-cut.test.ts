@@ -127,7 +127,12 @@ describe("a rollout that is cut", () => {
         { at: 11, sandboxGone: false },
       ],
     ];
-    await fc.assert(fc.asyncProperty(script, deaths, property), { numRuns: 12, examples: [halfReplayed] });
+    await fc.assert(fc.asyncProperty(script, deaths, property), {
+      numRuns: 12,
+      // With real sandboxes a case that nobody changed must not come up by chance.
+      seed: 12,
+      examples: [halfReplayed],
+    });
     expect(seen.resumed).toBeGreaterThan(0);
   });
 

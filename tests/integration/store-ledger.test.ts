@@ -85,7 +85,7 @@ describe("the ledger", () => {
           expect((await readLedger(db, fence)).at(-1)).toEqual({ ...written, record });
         },
       ),
-      { numRuns: 30 },
+      { numRuns: 30, seed: 30 },
     );
     expect((await readLedger(db, fence)).map((row) => row.record.turn)).toEqual([...Array(number).keys()]);
   });
