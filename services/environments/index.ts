@@ -5,6 +5,7 @@ export { addedNames, loadEntries, removeEnvironment } from "./added.ts";
 export { readArchive } from "./archive.ts";
 export { proveBaseline, type RunTests } from "./baseline.ts";
 export { CATALOGUE_FOLDER, type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./catalogue.ts";
+export { archiveAt, type Container, commit, locateImage, runToEnd, withContainer } from "./container.ts";
 export { EnvironmentError, type EnvironmentErrorKind } from "./errors.ts";
 export { flakeBound } from "./flake.ts";
 export { runtimeFolder } from "./folders.ts";

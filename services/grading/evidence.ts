@@ -1,12 +1,9 @@
 /** What a verdict rests on, by hashes: where one of them is another, the verdict is no evidence any more. Pure. */
-import { createHash } from "node:crypto";
-import { canonicalJson } from "../../core/canonical.ts";
 import type { Evidence, Task } from "../../core/task.ts";
+import { hashJson } from "../hashing/index.ts";
 
 /** Raised whenever the same run would be judged otherwise: composing, protection, limits, parsing or deciding changed. */
 export const RULES_VERSION = "4";
-
-const hashJson = (value: unknown): string => createHash("sha256").update(canonicalJson(value)).digest("hex");
 
 const hashes = new WeakMap<Task, string>();
 

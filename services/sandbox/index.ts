@@ -1,5 +1,7 @@
 /** Public surface of the sandbox service. */
 export { type Client as DockerClient, connect as connectDocker } from "./docker/client.ts";
+export { daemonMessage, statusOf } from "./docker/errors.ts";
+export { daemonEvents } from "./docker/events.ts";
 export { helperName } from "./docker/helper.ts";
 export { ensureBaseImage } from "./docker/image.ts";
 export { createDockerRuntime, type DockerRuntimeOptions } from "./docker/runtime.ts";

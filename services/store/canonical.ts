@@ -1,11 +1,5 @@
-/** Comparing and hashing JSON values. */
-import { createHash } from "node:crypto";
+/** Comparing JSON values. */
 import { canonicalJson } from "../../core/canonical.ts";
-
-/** sha256 of the canonical JSON, hex. */
-export function hashJson(value: unknown): string {
-  return createHash("sha256").update(canonicalJson(value)).digest("hex");
-}
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

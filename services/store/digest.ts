@@ -5,8 +5,9 @@
 import { sql } from "kysely";
 import { canonicalJson } from "../../core/canonical.ts";
 import { type Scope, scopeKey } from "../../core/scope.ts";
+import { hashJson } from "../hashing/index.ts";
 import { sha256Of } from "./artifacts.ts";
-import { differingPaths, hashJson } from "./canonical.ts";
+import { differingPaths } from "./canonical.ts";
 import { getExperiment } from "./experiments.ts";
 import type { Column, Executor, TableName } from "./rows.ts";
 import { ENDS } from "./timeline.ts";

@@ -1,4 +1,6 @@
 /** The record: Postgres rows by domain keys, and artifacts by their content. */
+
+export { hashJson } from "../hashing/index.ts";
 export {
   type ArtifactStore,
   createLocalArtifacts,
@@ -7,7 +9,7 @@ export {
   sha256Of,
 } from "./artifacts.ts";
 export { readBudget, spendBudget } from "./budget.ts";
-export { differingPaths, hashJson } from "./canonical.ts";
+export { differingPaths } from "./canonical.ts";
 export { type ComparedRecord, comparedRecord, type PoolStatistics } from "./comparison.ts";
 export { connectDatabase, type Db, describeUrl, openDatabase } from "./database.ts";
 export { showRollout, showTask } from "./details.ts";

@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import type Docker from "dockerode";
 import type { FileChange } from "../../../core/task.ts";
-import { contentOf, type TarEntry, tar } from "../../sandbox/index.ts";
+import { contentOf, daemonEvents, daemonMessage, statusOf, type TarEntry, tar } from "../../sandbox/index.ts";
 import { withoutIgnored } from "./dockerignore.ts";
 
 export interface BuildContext {
@@ -53,10 +53,10 @@ export async function buildImage(
       forcerm: true,
       ...(options.signal && { abortSignal: options.signal }),
     });
-    for await (const event of jsonLines(answer)) log.add(event as BuildEvent);
+    for await (const event of daemonEvents<BuildEvent>(answer)) log.add(event);
   } catch (error) {
     options.signal?.throwIfAborted();
-    throw daemonError(error);
+    throw refusal(error);
   }
   return log.result();
 }
@@ -75,15 +75,9 @@ function* entriesOf({ files, dockerfile }: BuildContext): Generator<TarEntry> {
 }
 
 /** A Dockerfile that cannot be parsed is refused before anything is streamed, with status 400. */
-function daemonError(error: unknown): BuildError {
-  const { statusCode, reason, json, message } = error as {
-    readonly statusCode?: number;
-    readonly reason?: string;
-    readonly json?: { readonly message?: string };
-    readonly message?: string;
-  };
-  const said = json?.message ?? reason ?? message ?? String(error);
-  if (statusCode === 400)
+function refusal(error: unknown): BuildError {
+  const said = daemonMessage(error);
+  if (statusOf(error) === 400)
     return new BuildError("step", `the Dockerfile does not build: ${said}`, { cause: error });
   return new BuildError("daemon", `the Docker daemon did not build the image: ${said}`, { cause: error });
 }
@@ -119,15 +113,4 @@ class BuildLog {
       `the Dockerfile does not build ${this.step}: ${said}`,
     );
   }
-}
-
-async function* jsonLines(stream: AsyncIterable<string | Buffer>): AsyncIterable<unknown> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of stream) {
-    const lines = (rest + decoder.decode(chunk as Buffer, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) if (line.trim() !== "") yield JSON.parse(line);
-  }
-  if (rest.trim() !== "") yield JSON.parse(rest);
 }

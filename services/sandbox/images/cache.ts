@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { freeBytes, requireRoom } from "../disk.ts";
 import { type Client, connect } from "../docker/client.ts";
 import { daemonError, statusOf } from "../docker/errors.ts";
+import { daemonEvents } from "../docker/events.ts";
 import { imageId } from "../docker/image.ts";
 import { SandboxError } from "../runtime.ts";
 import { type CachedImage, planEviction } from "./plan.ts";
@@ -198,9 +199,8 @@ async function pull(
 ): Promise<void> {
   try {
     const stream = await docker.pull(reference, signal === undefined ? {} : { abortSignal: signal });
-    await new Promise<void>((resolve, reject) => {
-      docker.modem.followProgress(stream, (error) => (error ? reject(error) : resolve()));
-    });
+    for await (const { error } of daemonEvents<{ readonly error?: string }>(stream))
+      if (error !== undefined) throw new Error(error);
   } catch (error) {
     signal?.throwIfAborted();
     throw daemonError(error, where, `pulling ${reference}`, "unavailable");
