@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { lastLeaks } from "../../chaos/leaks.ts";
 import { hostRuntimes, type SandboxInfo, type SandboxRuntime } from "../../services/sandbox/index.ts";
 import { type Cli, openCli } from "../support/cli.ts";
 import { killedCrowd } from "../support/killed-crowd.ts";
@@ -52,6 +53,8 @@ describe.each(working)("a killed worker's %s sandboxes", (name) => {
     const live = await liveOne(runtime);
     const before = await cli.json("sandboxes", "list");
     expect(statesOf(before.sandboxes)).toEqual([...crowdIn("orphaned"), "living/1 live"]);
+    // What a chaos run counts is the same.
+    expect((await lastLeaks(cli.dataFolder, cli.dataFolder)).sandboxes).toHaveLength(CROWD + 1);
     expect(new Set(before.sandboxes.map((found: SandboxInfo) => found.runtime))).toEqual(new Set([name]));
     for (const { created } of before.sandboxes)
       expect(Math.abs(Date.now() - created)).toBeLessThan(5 * MINUTE_MS);
@@ -72,6 +75,7 @@ describe.each(working)("a killed worker's %s sandboxes", (name) => {
     expect(all.stdout).toMatch(/^removed 1, left 0$/m);
     await expect(live.read("a")).rejects.toMatchObject({ kind: "lost" });
     expect((await cli.json("sandboxes", "list")).sandboxes).toEqual([]);
+    expect((await lastLeaks(cli.dataFolder, cli.dataFolder)).sandboxes).toEqual([]);
   });
 
   it("are kept for the grace where the slot's next attempt may go on in them", async () => {
