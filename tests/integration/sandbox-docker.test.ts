@@ -237,6 +237,15 @@ describe.skipIf(!runs)("the docker runtime", () => {
     await sandbox.destroy();
   });
 
+  it("sees a folder that is full of names alone, whatever the command says of it", async () => {
+    const sandbox = await runtime.create(spec, identity);
+    const link =
+      'fs.writeFileSync("/tmp/a", ""); try { for (let n = 0; ; n++) fs.linkSync("/tmp/a", "/tmp/" + n); } catch {}';
+    const result = await sandbox.exec(["node", "-e", link], LIMITS);
+    expect(result).toMatchObject({ exitCode: 0, diskFull: true });
+    await sandbox.destroy();
+  });
+
   it("survives files that fill the disk and a command that takes all memory beside them", async () => {
     const sandbox = await runtime.create(spec, identity);
     const fill = await bash(

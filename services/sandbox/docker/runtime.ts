@@ -1,20 +1,8 @@
 /** The Docker runtime: a container per sandbox, its process 1 the command channel. */
-import { mkdirSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, realpathSync, renameSync } from "node:fs";
 import { mountsIn, REPEATABLE_PATH, refuseUnderMounts } from "../inside.ts";
-import {
-  isAbandoned,
-  isOwn,
-  newOwner,
-  ownerName,
-  readLabel,
-  readLife,
-  sandboxName,
-  takeOver,
-  writeLabel,
-  writeOwner,
-} from "../label.ts";
-import { stateOf } from "../life.ts";
-import { isPastUse, isSandboxName, listFolder, namesOfSlot, notMade, renameIfThere } from "../records.ts";
+import { newOwner, ownerName, readLabel, sandboxName, takeOver, writeLabel, writeOwner } from "../label.ts";
+import { notMade, renameIfThere } from "../records.ts";
 import type { Sandbox, SandboxIdentity, SandboxInfo, SandboxRuntime, SandboxSpec } from "../runtime.ts";
 import { makeSkeleton } from "../skeleton.ts";
 import { applyToManifest } from "../tree/change.ts";
@@ -22,21 +10,15 @@ import type { Manifest } from "../tree/manifest.ts";
 import { RootManifests } from "../tree/roots.ts";
 import { Box, type BoxParts } from "./box.ts";
 import { Channel, newKey } from "./channel.ts";
-import { type Connection, connect, connectionFrom } from "./client.ts";
-import {
-  baseImage,
-  type ContainerParts,
-  type ImageParts,
-  identityOf,
-  LABELS,
-  labelsOf,
-  workdirOf,
-} from "./container.ts";
-import { Daemon, type ListedContainer } from "./daemon.ts";
+import type { Connection } from "./client.ts";
+import { baseImage, type ContainerParts, type ImageParts, labelsOf, workdirOf } from "./container.ts";
 import { ensureBaseImage } from "./image.ts";
 import { KILL_MS } from "./interrupt.ts";
+import { Place } from "./place.ts";
 import { imageParts } from "./probe.ts";
-import { dataIdOf, readRecord, writeRecord } from "./record.ts";
+import { listSandboxes, reapSandboxes, removeSlotSandboxes } from "./reap.ts";
+import { readRecord, writeRecord } from "./record.ts";
+import { putAside, removeAside, removeSandbox } from "./removal.ts";
 import { Semaphore } from "./semaphore.ts";
 import { fillTree } from "./tree.ts";
 
@@ -64,47 +46,26 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
   return new DockerRuntime(options);
 }
 
-/** A removal that took longer than this has failed, whosever it is: a call of the daemon ends after two minutes. */
-const REMOVAL_MS = 5 * 60_000;
-
-/** Folders put aside whose removal this process is at. */
-const removals = new Set<string>();
-
 class DockerRuntime implements SandboxRuntime {
   readonly name = "docker";
   private readonly options: DockerRuntimeOptions;
   private readonly boots: Semaphore;
   private readonly roots = new RootManifests();
   private readonly images = new Map<string, Promise<ImageParts>>();
-  private reached: Daemon | undefined;
-  private id: string | undefined;
+  private readonly place: Place;
 
   constructor(options: DockerRuntimeOptions) {
     this.options = options;
+    this.place = new Place(options.root, options.connection);
     this.boots = new Semaphore(options.boots ?? DEFAULT_BOOTS);
-  }
-
-  private get daemon(): Daemon {
-    this.reached ??= new Daemon(connect(this.options.connection ?? connectionFrom()));
-    return this.reached;
-  }
-
-  /** Tells this data folder's containers from another's on the same daemon. */
-  private get dataId(): string {
-    this.id ??= dataIdOf(this.options.root);
-    return this.id;
-  }
-
-  private containerName(name: string): string {
-    return `tadpole-${this.dataId}-${name}`;
   }
 
   async unavailable(): Promise<string | null> {
     try {
-      const reason = await this.daemon.unfit();
+      const reason = await this.place.daemon.unfit();
       if (reason !== null) return reason;
       await ensureBaseImage({
-        client: this.daemon.client,
+        client: this.place.daemon.client,
         ...(this.options.say && { say: this.options.say }),
       });
       return null;
@@ -123,7 +84,7 @@ class DockerRuntime implements SandboxRuntime {
     const folder = `${root}/${name}`;
     const staging = `${root}/${ownerName("new")}`;
     const owner = newOwner();
-    await this.remove(folder);
+    await removeSandbox(this.place, folder);
     mkdirSync(staging, { mode: 0o700 });
     writeLabel(staging, { identity, spec });
     writeOwner(staging, owner);
@@ -132,17 +93,17 @@ class DockerRuntime implements SandboxRuntime {
       return await this.boots.run(async () => {
         const image = await this.imageOf(spec);
         const key = newKey();
-        const id = await this.daemon.create(this.containerParts(name, spec, identity, image));
+        const id = await this.place.daemon.create(this.containerParts(name, spec, identity, image));
         writeRecord(folder, { id, key });
-        const channel = new Channel(await this.daemon.attach(id), key);
+        const channel = new Channel(await this.place.daemon.attach(id), key);
         channel.start();
-        await this.daemon.start(id);
+        await this.place.daemon.start(id);
         const box = this.box({ identity, spec, folder, owner, given, container: id, channel }, image);
         await fillTree(box, spec, base, given);
         return box;
       });
     } catch (error) {
-      await this.remove(folder).catch(() => {});
+      await removeSandbox(this.place, folder).catch(() => {});
       throw notMade(error);
     }
   }
@@ -155,8 +116,8 @@ class DockerRuntime implements SandboxRuntime {
   ): ContainerParts {
     const { root, nodePath, cpus = DEFAULT_CPUS } = this.options;
     return {
-      name: this.containerName(name),
-      labels: labelsOf(identity, this.dataId),
+      name: this.place.containerName(name),
+      labels: labelsOf(identity, this.place.dataId),
       spec,
       image,
       nodePath: realpathSync(nodePath),
@@ -169,12 +130,13 @@ class DockerRuntime implements SandboxRuntime {
     parts: Omit<BoxParts, "daemon" | "watchLayer" | "killMs" | "remove">,
     image: Pick<ImageParts, "ownTree" | "quota">,
   ): Box {
-    const { daemon } = this;
+    const { place } = this;
+    const { daemon } = place;
     const { killMs = KILL_MS } = this.options;
     let aside: string | undefined;
     const remove = async () => {
-      aside ??= this.putAside(parts.folder);
-      if (aside !== undefined) await this.removeAside(aside, parts.container);
+      aside ??= putAside(place, parts.folder);
+      if (aside !== undefined) await removeAside(place, aside, parts.container);
     };
     return new Box({ ...parts, daemon, killMs, watchLayer: image.ownTree && !image.quota, remove });
   }
@@ -184,7 +146,7 @@ class DockerRuntime implements SandboxRuntime {
     const key = JSON.stringify(spec.image ?? null);
     const known = this.images.get(key);
     if (known !== undefined) return known;
-    const { client } = this.daemon;
+    const { client } = this.place.daemon;
     const found =
       spec.image === undefined
         ? ensureBaseImage({ client, ...(this.options.say && { say: this.options.say }) }).then(baseImage)
@@ -211,150 +173,45 @@ class DockerRuntime implements SandboxRuntime {
     try {
       const record = readRecord(taken);
       // Its owner died before the container was made, or the container with its daemon.
-      if (record === undefined || (await this.daemon.endOf(record.id)) !== undefined) {
-        await this.remove(taken);
+      if (record === undefined || (await this.place.daemon.endOf(record.id)) !== undefined) {
+        await removeSandbox(this.place, taken);
         return undefined;
       }
-      const channel = await this.daemon.reattach(record.id, record.key, newKey());
+      const channel = await this.place.daemon.reattach(record.id, record.key, newKey());
       const { id } = record;
       writeRecord(taken, { id, key: channel.currentKey });
       const folder = `${root}/${name}`;
       if (folder !== from) {
-        await this.remove(folder);
-        await this.daemon.rename(id, this.containerName(name));
+        await removeSandbox(this.place, folder);
+        await this.place.daemon.rename(id, this.place.containerName(name));
       }
       const owner = takeOver(taken, { identity, spec });
       renameSync(taken, folder);
       const image = await this.imageOf(spec);
       return this.box({ identity, spec, folder, owner, given, container: id, channel }, image);
     } catch (error) {
-      await this.remove(taken).catch(() => {});
+      await removeSandbox(this.place, taken).catch(() => {});
       throw notMade(error);
     }
   }
 
-  async reap(filter: {
+  reap(filter: {
     readonly experiment?: string;
     readonly now: number;
     readonly graceMs?: number;
   }): Promise<number> {
-    const { root } = this.options;
-    const failures: unknown[] = [];
-    let removed = 0;
-    // What cannot be removed keeps nothing else from it.
-    const attempt = async (work: () => Promise<void>) => {
-      try {
-        await work();
-        removed++;
-      } catch (error) {
-        failures.push(error);
-      }
-    };
-    const orphans = (await this.orphans()).filter(
-      ({ labels }) => filter.experiment === undefined || labels[LABELS.experiment] === filter.experiment,
-    );
-    for (const { id } of orphans) await attempt(() => this.daemon.remove(id));
-    // By the clock, whatever time the filter speaks of: they may be another data folder's.
-    if (filter.experiment === undefined && listFolder(root).length > 0)
-      await this.daemon.removeHelpers(Date.now());
-    for (const name of listFolder(root)) {
-      const folder = `${root}/${name}`;
-      if (this.isStuck(name)) await attempt(() => this.removeAside(folder));
-      else if (isAbandoned(name) || isPastUse(root, name, filter)) await attempt(() => this.remove(folder));
-    }
-    if (failures.length > 0) throw failures[0];
-    return removed;
+    return reapSandboxes(this.place, filter);
   }
 
-  /** Put aside, and nobody is at its removal: that failed, or its process died. Another process's is left to it for a while. */
-  private isStuck(name: string): boolean {
-    const folder = `${this.options.root}/${name}`;
-    if (!name.startsWith("old-") || removals.has(folder)) return false;
-    if (isAbandoned(name) || isOwn(name)) return true;
-    const moved = statSync(folder, { throwIfNoEntry: false })?.ctimeMs;
-    return moved !== undefined && Date.now() - moved > REMOVAL_MS;
+  list(now: number): Promise<readonly SandboxInfo[]> {
+    return listSandboxes(this.place, this.name, now);
   }
 
-  /** Containers of this data folder that no folder speaks of: what a host that lost its files left behind. */
-  private async orphans() {
-    const { root } = this.options;
-    const containers = await this.listed();
-    const names = listFolder(root);
-    const known = new Set(names.flatMap((name) => readRecord(`${root}/${name}`)?.id ?? []));
-    const named = new Set(names.map((name) => this.containerName(name)));
-    return containers.filter(({ id, name }) => !known.has(id) && !named.has(name));
-  }
-
-  /** A host whose folder is empty or gone may have lost it; one that never had any need not have a daemon either. */
-  private async listed(): Promise<readonly ListedContainer[]> {
-    try {
-      return await this.daemon.list(this.dataId);
-    } catch (error) {
-      if (listFolder(this.options.root).length === 0) return [];
-      throw error;
-    }
-  }
-
-  async list(now: number): Promise<readonly SandboxInfo[]> {
-    const { root } = this.options;
-    const held = listFolder(root).flatMap((name): SandboxInfo[] => {
-      const folder = `${root}/${name}`;
-      const isStuck = this.isStuck(name);
-      const identity = isStuck || isSandboxName(name) ? readLabel(folder)?.identity : undefined;
-      const made = statSync(folder, { throwIfNoEntry: false });
-      if (identity === undefined || made === undefined) return [];
-      const found = stateOf(readLife(folder, identity), now);
-      const state = isStuck && found === "live" ? "orphaned" : found;
-      return [{ name, runtime: this.name, identity, created: Math.round(made.birthtimeMs), state }];
-    });
-    const orphans = (await this.orphans()).flatMap(({ name, labels, created }): SandboxInfo[] => {
-      const identity = identityOf(labels);
-      if (identity === undefined) return [];
-      const state = identity.deadline < now ? "expired" : "orphaned";
-      return [{ name, runtime: this.name, identity, created, state }];
-    });
-    return [...held, ...orphans];
-  }
-
-  async removeSlot(slot: Pick<SandboxIdentity, "experiment" | "slot">, keep?: string): Promise<number> {
-    const { root } = this.options;
-    const names = namesOfSlot(root, slot, keep);
-    for (const name of names) await this.remove(`${root}/${name}`);
-    const stuck = listFolder(root).filter((name) => {
-      const identity = this.isStuck(name) ? readLabel(`${root}/${name}`)?.identity : undefined;
-      return identity?.slot === slot.slot && identity.experiment === slot.experiment;
-    });
-    for (const name of stuck) await this.removeAside(`${root}/${name}`);
-    return names.length + stuck.length;
+  removeSlot(slot: Pick<SandboxIdentity, "experiment" | "slot">, keep?: string): Promise<number> {
+    return removeSlotSandboxes(this.place, slot, keep);
   }
 
   private manifestOf(spec: SandboxSpec): Promise<Manifest> {
     return this.roots.of(spec.root, mountsIn(workdirOf(spec), spec.mounts));
-  }
-
-  private async remove(folder: string): Promise<void> {
-    const name = folder.slice(folder.lastIndexOf("/") + 1);
-    const aside = this.putAside(folder);
-    // Without a record its maker died between making the container and noting it down: then it has the folder's name.
-    if (aside !== undefined)
-      await this.removeAside(aside, isSandboxName(name) ? this.containerName(name) : undefined);
-  }
-
-  /** The folder out of sight first, so that a half-removed sandbox is never found. Undefined where there is none. */
-  private putAside(folder: string): string | undefined {
-    const aside = `${this.options.root}/${ownerName("old")}`;
-    return renameIfThere(folder, aside) ? aside : undefined;
-  }
-
-  /** The container, then the folder's files: a reap that finds the folder tries again. */
-  private async removeAside(aside: string, container?: string): Promise<void> {
-    removals.add(aside);
-    try {
-      const id = readRecord(aside)?.id ?? container;
-      if (id !== undefined) await this.daemon.remove(id);
-      rmSync(aside, { recursive: true, force: true });
-    } finally {
-      removals.delete(aside);
-    }
   }
 }
