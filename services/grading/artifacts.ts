@@ -76,8 +76,8 @@ const RANK = { directory: 0, file: 1, symlink: 2 } as const;
 const byOrder = (a: TarEntry, b: TarEntry): number =>
   RANK[a.type] - RANK[b.type] || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0);
 
-export function sizeOf(artifacts: readonly Artifact[]): { readonly bytes: number; readonly entries: number } {
+export function isTooLarge(artifacts: readonly Artifact[]): boolean {
   const all = artifacts.flatMap(({ entries }) => entries);
   const bytes = all.reduce((sum, entry) => sum + (entry.type === "file" ? entry.content.length : 0), 0);
-  return { bytes, entries: all.length };
+  return bytes > ARTIFACT_LIMITS.bytes || all.length > ARTIFACT_LIMITS.entries;
 }

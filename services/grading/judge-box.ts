@@ -15,7 +15,7 @@ import {
   type SandboxRuntime,
   tar,
 } from "../sandbox/index.ts";
-import { ARTIFACT_LIMITS, type Artifact, artifactOf, sizeOf } from "./artifacts.ts";
+import { ARTIFACT_LIMITS, type Artifact, artifactOf, isTooLarge } from "./artifacts.ts";
 import { stopOf } from "./command-results.ts";
 import type { TestRunRequest } from "./types.ts";
 
@@ -106,7 +106,7 @@ async function collected(
       const result = await sandbox.exec(argv, limits(COPY_SECONDS, ARCHIVE_BYTES));
       const artifact = taken(source, result);
       if (artifact !== undefined) found.push(artifact);
-      refuseLarge(found);
+      if (isTooLarge(found)) throw tooLarge(source);
     }
     return found;
   } finally {
@@ -133,13 +133,6 @@ function taken(source: string, result: ExecResult): Artifact | undefined {
     if (!(cause instanceof ArchiveError)) throw cause;
     throw refused(source, `cannot be read: ${cause.message}`, { cause });
   }
-}
-
-function refuseLarge(artifacts: readonly Artifact[]): void {
-  const { bytes, entries } = sizeOf(artifacts);
-  const last = artifacts.at(-1);
-  if (last !== undefined && (bytes > ARTIFACT_LIMITS.bytes || entries > ARTIFACT_LIMITS.entries))
-    throw tooLarge(last.source);
 }
 
 const refused = (source: string, why: string, options?: ErrorOptions): SandboxError =>

@@ -155,7 +155,7 @@ inDocker("a verifier with an image of its own", () => {
     ],
     [
       "more than a box is given",
-      [write("sum.sh", "cd /logs/artifacts && touch $(seq 20001); echo 5"), write("out/answer", "42\n")],
+      [write("sum.sh", "truncate -s 150M /logs/artifacts/large; echo 5"), write("out/answer", "42\n")],
       "patch-does-not-apply",
     ],
     [

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { artifactOf, sizeOf } from "../../services/grading/artifacts.ts";
+import { ARTIFACT_LIMITS, type Artifact, artifactOf, isTooLarge } from "../../services/grading/artifacts.ts";
 import { type TarEntry, tar } from "../../services/sandbox/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "grading-artifacts-"));
@@ -52,7 +52,6 @@ describe("a folder's archive", () => {
       ["symlink", "app/out/b/up"],
     ]);
     expect(entries[2]).toMatchObject({ executable: true, content: Buffer.from("true") });
-    expect(sizeOf([{ source: "/app/out", kind: "folder", entries }])).toEqual({ bytes: 4, entries: 5 });
   });
 
   it.each([
@@ -112,6 +111,23 @@ describe("a file's archive", () => {
     expect(paths([file("out")], "/out", "file")).toEqual(["out"]);
     expect(paths([link("out", "other")], "/app/out", "file")).toEqual([]);
   });
+});
+
+it("all of them together are bounded, in bytes and in number", () => {
+  const { bytes, entries } = ARTIFACT_LIMITS;
+  const artifact = (found: readonly TarEntry[]): Artifact => ({
+    source: "/a",
+    kind: "folder",
+    entries: found,
+  });
+  const half: TarEntry = { ...file("a"), content: new Uint8Array(bytes / 2) } as TarEntry;
+  expect(isTooLarge([artifact([half]), artifact([half])])).toBe(false);
+  expect(isTooLarge([artifact([half]), artifact([half, file("b")])])).toBe(true);
+  const many = Array<TarEntry>(entries).fill(directory("d"));
+  expect([isTooLarge([artifact(many)]), isTooLarge([artifact(many), artifact([file("b", "")])])]).toEqual([
+    false,
+    true,
+  ]);
 });
 
 it("what is no archive is an error", () => {
