@@ -3,6 +3,7 @@
  * them and gives the paper's numbers as defaults.
  */
 import type { AdvantageSettings } from "./advantage.ts";
+import type { FrontierSettings } from "./frontier.ts";
 import type { LearnabilityBand } from "./learnability.ts";
 import type { LossSettings } from "./loss.ts";
 import type { PolicyKind } from "./policy.ts";
@@ -88,6 +89,8 @@ export interface ExperimentSettings {
     readonly tasksPerBatch: number;
     readonly groupSize: number;
     readonly maxLag: number;
+    /** Which tasks an update trains on. */
+    readonly sampling: { readonly kind: "uniform" | "frontier" } & FrontierSettings;
   };
   readonly advantage: AdvantageSettings;
   readonly loss: LossSettings;

@@ -25,6 +25,8 @@ export interface AdmittedTask {
   readonly level: StatementLevel;
   /** Key of the probe group that admitted it; null without a filter. */
   readonly probeGroup: string | null;
+  /** As that probe estimates it; null or absent where there was none. */
+  readonly passRate?: number | null;
 }
 
 export interface CalibrateTaskOutput {
@@ -111,7 +113,8 @@ export async function calibrateTask(input: CalibrateTaskInput): Promise<Calibrat
     if (decision.action === "admit") {
       // What was left out of the probe is made up for: a training group is whole.
       if (filter.probesAsGroups && probe.runs < group.size) await collect({ group, from: probe.runs });
-      return end("admitted", { admitted: { taskId, environment, level, probeGroup: group.key } });
+      const passRate = estimatedRate(plan, probe);
+      return end("admitted", { admitted: { taskId, environment, level, probeGroup: group.key, passRate } });
     }
     if (decision.action === "drop") return end("dropped", { reason: decision.reason });
     const { written, reason } = await records.refine({ taskId, level: decision.level });

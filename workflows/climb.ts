@@ -8,7 +8,6 @@ import {
   setHandler,
 } from "@temporalio/workflow";
 import type { GroupInput } from "../activities/types.ts";
-import { tasksOfUpdate } from "../core/deck.ts";
 import { describeGroup } from "../core/descriptions.ts";
 import { type ClimbStanding, climbDetails, withPasses } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
@@ -21,6 +20,7 @@ import type { AdmittedTask } from "./calibrateTask.ts";
 import { collectGroup } from "./collectGroup.ts";
 import { CHILD_EVENTS, historyIsLong, records, trainer } from "./config.ts";
 import { finishEarlySignal } from "./messages.ts";
+import { TaskChoice, type TaskChoiceState } from "./taskChoice.ts";
 import { mapWindow } from "./window.ts";
 
 export interface ClimbInput {
@@ -46,6 +46,7 @@ interface ClimbState {
   readonly checkpoints: readonly Checkpoint[];
   /** How many groups are collected for each update not made yet: the first of its tasks. */
   readonly collected: Readonly<Record<number, number>>;
+  readonly choice?: TaskChoiceState | undefined;
   /** What the details say of the runs before. */
   readonly shown?: Pick<ClimbStanding, "passes" | "lastUpdate" | "lastFailure">;
 }
@@ -62,10 +63,16 @@ interface Collected {
 export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
   const { scope, settings, tasks } = input;
   const { updates, tasksPerBatch, groupSize, maxLag } = settings.climb;
-  const start = input.carried ?? { next: 1, versions: [input.policy], checkpoints: [], collected: {} };
+  const start: ClimbState = input.carried ?? {
+    next: 1,
+    versions: [input.policy],
+    checkpoints: [],
+    collected: {},
+  };
   const versions = [...start.versions];
   const checkpoints = [...start.checkpoints];
   const collected = new Map<number, Promise<Collected>>();
+  const choice = new TaskChoice(tasks, settings, scope, start.choice);
   const flight = new CancellationScope();
   const since = Date.now();
   let last: Checkpoint | null =
@@ -97,7 +104,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
       : `${scopeKey(scope)}/climb/${update}/${n}`;
 
   const collectFor = async (update: number, policy: PolicyRef): Promise<Collected> => {
-    const chosen = tasksOfUpdate(tasks, tasksPerBatch, update, settings.seed, scope.iteration);
+    const chosen = choice.tasksOf(update);
     const before = start.collected[update] ?? 0;
     const now = await mapWindow(
       chosen.slice(before),
@@ -133,6 +140,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
             environment: task.environment,
           }),
         });
+        choice.note(update, n, passes);
         seen = withPasses(seen, passes, groupSize);
         lastFailure = failure ?? lastFailure;
         show();
@@ -167,10 +175,12 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
           versions,
           checkpoints,
           collected: drained,
+          choice: choice.carried,
           shown: { passes: seen, lastUpdate, lastFailure },
         },
       });
     collected.delete(update);
+    choice.close(update);
     const parent = versions.at(-1)!;
     const { batch, kept, dropped } = await records.assemble({
       scope,

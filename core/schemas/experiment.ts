@@ -196,6 +196,25 @@ const climb = z
       .describe(
         "Versions between a rollout's oldest token and its update; 0 = repeatable runs. Paper: 1 or 3.",
       ),
+    sampling: z
+      .strictObject({
+        kind: z
+          .enum(["uniform", "frontier"])
+          .default("uniform")
+          .describe(
+            `uniform: every task before any is used again; frontier: in proportion to p(1 − p) of its running pass rate. ${UNDISCLOSED}`,
+          ),
+        floor: share()
+          .default(0.1)
+          .describe("frontier: least weight of a task, where one that passes half the time weighs 1."),
+        patience: count(1)
+          .default(3)
+          .describe(
+            "frontier: passes over the pool, at even use, after which a task that was left out comes first.",
+          ),
+      })
+      .prefault({})
+      .describe("Which of the pool's tasks an update trains on."),
   })
   .prefault({});
 

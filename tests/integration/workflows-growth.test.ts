@@ -22,11 +22,8 @@ let short: WorkflowBench;
 let long: WorkflowBench;
 beforeAll(async () => {
   const bundle = await bundleWorkflows();
-  long = await openWorkflowBench(bundle);
-  short = await openWorkflowBench(bundle, [
-    "--dynamic-config-value",
-    "limit.historyCount.suggestContinueAsNew=50",
-  ]);
+  const suggest = ["--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=50"];
+  [long, short] = await Promise.all([openWorkflowBench(bundle), openWorkflowBench(bundle, suggest)]);
 });
 afterAll(async () => {
   await short?.close();
@@ -46,10 +43,11 @@ async function runsOf(bench: WorkflowBench, id: string): Promise<{ length: numbe
 
 /** Runs it on both servers; `input` is made anew, and so are the answers. */
 async function both<T>(workflow: string, id: string, input: object, answers: () => Recorder) {
-  const once = answers();
-  const inOne = await long.run<T>(workflow, id, input, once);
-  const cut = answers();
-  const inMany = await short.run<T>(workflow, id, input, cut);
+  const [once, cut] = [answers(), answers()];
+  const [inOne, inMany] = await Promise.all([
+    long.run<T>(workflow, id, input, once),
+    short.run<T>(workflow, id, input, cut),
+  ]);
   expect(await runsOf(long, id)).toHaveLength(1);
   const runs = await runsOf(short, id);
   expect(runs.length).toBeGreaterThan(2);
@@ -215,6 +213,39 @@ describe("climb", () => {
       expect(cut.inputs("rollout")).toHaveLength(3 * 12 * 2);
     },
   );
+
+  it("chooses the same tasks at the frontier when it is cut", async () => {
+    const passesOf = (taskId: string) => Number(taskId.slice(1)) % 3;
+    const { inOne, inMany, once, cut } = await both<Checkpoint[]>(
+      "climb",
+      "exp/climb-frontier/climb",
+      {
+        scope: scopeOf("climb-frontier"),
+        settings: settings(
+          "climb.sampling.kind=frontier",
+          "climb.tasksPerBatch=5",
+          "climb.updates=6",
+          "climb.maxLag=1",
+        ),
+        policy: start,
+        tasks,
+      },
+      () =>
+        new Recorder({
+          verify: ({ key, size, taskId }) => {
+            const passes = passesOf(taskId);
+            return { key, passes, size, meanReward: passes / size, zeroVariance: passes !== 1 };
+          },
+        }),
+    );
+    expect(inMany).toEqual(inOne);
+    expect(cut.groups()).toEqual(once.groups());
+    const chosen = [...once.groups().values()].map(({ taskId }) => passesOf(taskId));
+    expect(chosen).toHaveLength(6 * 5);
+    expect(new Set(chosen).size).toBe(3);
+    // A third of the tasks are mixed: even use would take a third of the groups from them.
+    expect(chosen.filter((passes) => passes === 1).length).toBeGreaterThan((6 * 5) / 3);
+  });
 
   it("ends early when it is told to after it was continued", async () => {
     const gate = Promise.withResolvers<void>();

@@ -48,7 +48,13 @@ describe("calibrateTask", () => {
     });
     const taskId = "refined/it/1/try/1:key-7";
     expect(await calibrate("refined", recorder)).toEqual({
-      admitted: { taskId, environment: "a", level: 3, probeGroup: "refined/it/1/try/1/task/7/probe/1" },
+      admitted: {
+        taskId,
+        environment: "a",
+        level: 3,
+        probeGroup: "refined/it/1/try/1/task/7/probe/1",
+        passRate: 0.5,
+      },
       refinements: 1,
       reason: null,
       passes: 1,
