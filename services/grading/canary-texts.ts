@@ -58,13 +58,15 @@ ${sources
 
 /** Modules by the names under which tests find them. */
 const python = (sources: Sources, tests: string): string => `import importlib
+import os
 import sys
 import unittest
 
+tree = os.getcwd() + '/'
 for path in ${JSON.stringify(sources.filter((path) => path.endsWith(".py")))}:
-    for folder in sorted({entry or '/repo' for entry in sys.path}, key=len, reverse=True):
-        if ('/repo/' + path).startswith(folder + '/'):
-            name = ('/repo/' + path)[len(folder) + 1:-3].replace('/', '.')
+    for folder in sorted({entry or tree[:-1] for entry in sys.path}, key=len, reverse=True):
+        if (tree + path).startswith(folder + '/'):
+            name = (tree + path)[len(folder) + 1:-3].replace('/', '.')
             try:
                 importlib.import_module(name[:-9] if name.endswith('.__init__') else name)
             except Exception:

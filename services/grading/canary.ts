@@ -7,6 +7,7 @@ import { basename, join } from "node:path";
 import type { FileChange, TestCommand } from "../../core/task.ts";
 import type { CatalogueEntry, Framework, PreparedEnvironment } from "../environments/types.ts";
 import { ASSERTIONS, CANARY_TEXTS } from "./canary-texts.ts";
+import { SHELLS } from "./exit-codes.ts";
 import type { TestRunRequest, TestRunResult } from "./types.ts";
 
 interface Canary {
@@ -18,23 +19,19 @@ interface Canary {
 export type CanaryEntry = Pick<CatalogueEntry, "framework" | "sources" | "tests">;
 
 /** `root`: the untouched tree. */
-type Environment = Pick<PreparedEnvironment, "commands" | "image" | "root"> & { readonly entry: CanaryEntry };
+type Environment = Pick<PreparedEnvironment, "commands" | "root"> & { readonly entry: CanaryEntry };
 
 /** `name`: letters and digits that the tested code cannot know beforehand. Undefined = none for these tests. */
-export function canaryOf({ entry, commands, image, root }: Environment, name: string): Canary | undefined {
+export function canaryOf({ entry, commands, root }: Environment, name: string): Canary | undefined {
   const [first] = commands;
-  // The commands of an image are its maker's, and so is what they load.
-  if (first === undefined || image !== null) return undefined;
+  if (first === undefined) return undefined;
   const folder = `c${name}`;
   const made = (path: string, content: string, command: Partial<TestCommand>): Canary => ({
     file: { kind: "write", path, content, encoding: "utf8" },
     command: { ...first, ...command },
   });
   /** The environment's own command, told of another file. */
-  const inPlaceOfTests = (path: string) => [
-    ...first.argv.filter((word) => !entry.tests.includes(word)),
-    path,
-  ];
+  const inPlaceOfTests = (path: string) => toldOf(first.argv, path, (word) => entry.tests.includes(word));
   const { sources } = entry;
   const tool = toolOf(entry, first);
   switch (tool) {
@@ -68,12 +65,21 @@ export function canaryOf({ entry, commands, image, root }: Environment, name: st
       const module = goModule(root);
       if (module === undefined) return undefined;
       const content = CANARY_TEXTS["go-test"](sources, module);
-      const argv = [...first.argv.filter((word) => word !== EVERY_PACKAGE), `./${folder}`];
+      const argv = toldOf(first.argv, `./${folder}`, (word) => word === EVERY_PACKAGE);
       return made(`${folder}/${folder}_test.go`, content, { argv });
     }
     default:
       return undefined;
   }
+}
+
+/** A command, or the script that it gives a shell, with another path behind it in the place of those it names. */
+function toldOf(argv: readonly string[], path: string, isLeftOut: (word: string) => boolean): string[] {
+  const [shell = "", flag, script, ...rest] = argv;
+  const told = (words: readonly string[]) => [...words.filter((word) => !isLeftOut(word)), path];
+  return flag === "-c" && script !== undefined && SHELLS.has(basename(shell))
+    ? [shell, flag, told(script.split(" ")).join(" "), ...rest]
+    : told(argv);
 }
 
 const isScript = (path: string): boolean => /\.[cm]?[jt]sx?$/.test(path);
@@ -89,7 +95,7 @@ function toolOf(
   if (framework !== "command") return framework;
   switch (format) {
     case "junit":
-      return REPORTERS.find((tool) => argv.some((word) => word.split(/[/=]/).includes(tool)));
+      return REPORTERS.find((tool) => argv.some((word) => word.split(/[\s/=]/).includes(tool)));
     case "tap":
     case "cargo-test":
     case "reward":

@@ -21,7 +21,7 @@ const FAILURE_CODES: Readonly<Record<Exclude<ReportFormat, "reward">, FailureCod
   junit: null,
 };
 
-const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh"]);
+export const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh"]);
 
 /** Between the runner and its caller stands a script, which may end with another command's code. */
 const isScript = ([program = ""]: readonly string[]): boolean =>

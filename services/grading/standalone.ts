@@ -161,7 +161,7 @@ function runTests(task: StandaloneTask, scratch: string): ReturnType<CommandResu
 
 /** Undefined where there is no canary for these tests. Nothing of it stays in the tree. */
 function runCanary(task: StandaloneTask, scratch: string): ReturnType<typeof runTests> | undefined {
-  const canary = canaryOf({ ...task, image: null, root: task.workdir }, randomBytes(6).toString("hex"));
+  const canary = canaryOf({ ...task, root: task.workdir }, randomBytes(6).toString("hex"));
   if (canary?.file.kind !== "write") return undefined;
   const { path, content } = canary.file;
   clearWay(task.workdir, path);

@@ -166,6 +166,14 @@ describe.each(["process", "docker"] as const)("a verifier in the %s runtime", (n
     expect(await grade(task(), change)).toMatchObject({ outcome: "failed", rule: "harness-tampered" });
   });
 
+  it("fails a patched test tool by the canary where the environment's own command judges", async () => {
+    const { verifier: _, ...task } = calculatorTask(verifierOf([]), OLD, []);
+    const patch = "import unittest\nunittest.TestCase._callTestMethod = lambda self, method: None\n";
+    const byCode = (code: string) => grade(task, [write("calc.py", code)]);
+    expect(await byCode(FIX)).toMatchObject({ outcome: "passed" });
+    expect(await byCode(patch + FIX)).toMatchObject({ outcome: "failed", rule: "harness-tampered" });
+  });
+
   it("is not passed by a reward that was there before", async () => {
     const { verifier, ...task } = byReward("exit 0");
     const [command] = verifier!.commands;

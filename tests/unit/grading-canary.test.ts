@@ -83,6 +83,8 @@ describe("canaryOf", () => {
     ["jest", ["node", "jest.js", "test"], ["node", "jest.js", "cabc/canary.test.js"]],
     ["junit", ["npx", "mocha", "test"], ["npx", "mocha", "cabc/canary.test.js"]],
     ["junit", ["python3", "-m", "pytest", "test"], ["python3", "-m", "pytest", "cabc/test_abc.py"]],
+    ["junit", ["bash", "-c", "npx jest --ci  test"], ["bash", "-c", "npx jest --ci  cabc/canary.test.js"]],
+    ["go-test", ["bash", "-c", "go test -v ./..."], ["bash", "-c", "go test -v ./cabc"]],
     ["junit", ["make", "test"], undefined],
     ["tap", ["node", "test"], undefined],
     ["cargo-test", ["cargo", "test"], undefined],
@@ -97,10 +99,8 @@ describe("canaryOf", () => {
     expect(new Set(paths).size).toBe(2);
   });
 
-  it("is not there for commands of an image, nor for Go without a module", () => {
-    expect(
-      canaryOf({ ...environment("pytest", []), image: { reference: "i", workdir: "/w" } }, "a"),
-    ).toBeUndefined();
+  it("is not there without commands, nor for Go without a module", () => {
+    expect(canaryOf({ ...environment("pytest", []), commands: [] }, "a")).toBeUndefined();
     const bare = { ...environment("go-test", ["go", "test"]), root: join(root, "none") };
     expect(canaryOf(bare, "a")).toBeUndefined();
   });
