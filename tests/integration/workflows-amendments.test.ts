@@ -1,5 +1,6 @@
 /** Every setting that may be amended reaches whatever reads it: one experiment in which they all are, each seen from the next iteration on. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { Worker, type WorkflowBundlePath } from "@temporalio/worker";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AMENDABLE } from "../../core/steering.ts";
 import { amendUpdate } from "../../workflows/messages.ts";
@@ -116,9 +117,11 @@ const AMENDED: Readonly<
   "concurrency.groups": { during: 1, value: 2, before: 1, seen: (i) => groups.most.get(i) },
 };
 
+let workflowBundle: WorkflowBundlePath;
 let bench: WorkflowBench;
 beforeAll(async () => {
-  bench = await openWorkflowBench(await bundleWorkflows("late-start"));
+  workflowBundle = await bundleWorkflows("late-start");
+  bench = await openWorkflowBench(workflowBundle);
   bench.use(recorder);
   const settings = changed(
     "iterations=4",
@@ -193,6 +196,12 @@ describe("an amendment", () => {
     await handle.result();
     const updates = own.inputs("update").map(({ scope, update }) => `${scope.iteration}.${update}`);
     expect(updates).toEqual(["1.1", "1.2", "1.3", "2.1"]);
+    // The first run replays: its amendment is marked as one by this rule.
+    const history = await bench.client.workflow
+      .getHandle("exp/late", handle.firstExecutionRunId)
+      .fetchHistory();
+    expect(history.events!.some((event) => event.markerRecordedEventAttributes != null)).toBe(true);
+    await Worker.runReplayHistory({ workflowBundle }, history, "exp/late");
     // Evaluations after an iteration go by the settings it was pinned with.
     expect(own.inputs("evaluate").some(({ scope, mode }) => scope.iteration === 2 && mode === "greedy")).toBe(
       true,
