@@ -135,8 +135,7 @@ export class Channel {
         // In parts, so that little is on its way when the command ends: process 1 has to pass over the rest byte by byte.
         for (let at = 0; at < piece.length; at += PART_BYTES) {
           if (this.lost !== undefined || this.waiting !== call) return;
-          if (!this.stream.write(piece.subarray(at, at + PART_BYTES)))
-            await takesMore(this.stream);
+          if (!this.stream.write(piece.subarray(at, at + PART_BYTES))) await takesMore(this.stream);
         }
       }
     } catch (error) {
