@@ -4,11 +4,14 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parse, stringify } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { importsPage, importTasks, verifyImport } from "../../apps/control/index.ts";
 import type { FileChange } from "../../core/task.ts";
 import { harborImporter, type PreparedImport, prepareImport } from "../../services/formats/index.ts";
 import { createGrading, evidenceOf, type GradingService } from "../../services/grading/index.ts";
 import { connectDocker, createRuntime, ensureBaseImage } from "../../services/sandbox/index.ts";
+import { getJson, getTask } from "../../services/store/index.ts";
 import { harborPackage, installHarbor, runHarbor } from "../support/harbor.ts";
+import { openTestRecord } from "../support/open-record.ts";
 
 const probe = createRuntime("docker", {
   dataFolder: join(tmpdir(), "harbor-separate"),
@@ -125,11 +128,26 @@ inDocker("a verifier with an image of its own", () => {
     expect(existsSync(join(prepared.environment.root, "answer"))).toBe(false);
   });
 
-  it("lets the reference solution pass, and nothing fail", async () => {
+  it("is proven: the reference solution passes, and nothing fails; then its task is on record whole", async () => {
+    const record = await openTestRecord();
+    try {
+      await importTasks(record, { format: "harbor", path: join(folder, "own") });
+      const { items } = await importsPage(record, { filters: {} });
+      const context = { ...record, stack: { dataFolder: join(folder, "stack") } };
+      const proof = await verifyImport(context, items[0]!.key);
+      expect(proof).toMatchObject({
+        task: prepared.task.id,
+        gold: { outcome: "passed", rule: "all-passed" },
+        nothing: { outcome: "failed", rule: "fail-to-pass-failed" },
+        proven: true,
+      });
+      const { artifact } = await getTask(record.db, proof.task);
+      expect(await getJson(record.artifacts, artifact as never)).toEqual(prepared.task);
+    } finally {
+      await record.close();
+    }
     expect(prepared.task.gold.map(({ path }) => path).sort()).toEqual(["out/a.log", "out/answer", "sum.sh"]);
-    expect(await grade(prepared.task.gold)).toMatchObject({ outcome: "passed", rule: "all-passed" });
-    expect(await grade([])).toMatchObject({ outcome: "failed", rule: "fail-to-pass-failed" });
-  }, 120_000);
+  }, 180_000);
 
   const sum = write("sum.sh", "echo 5\n");
   it.each<[what: string, change: readonly FileChange[], rule: string]>([
