@@ -2,12 +2,12 @@
 import { createHash, randomUUID } from "node:crypto";
 import { composeChanges } from "../../core/changes.ts";
 import type { TestCommand } from "../../core/task.ts";
-import { hashManifest, type Sandbox, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
+import { type Sandbox, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
 import { CommandResults, type ReportText, stopOf } from "./command-results.ts";
 import { commandsOf } from "./commands.ts";
 import { collectSeconds, judgeBox } from "./judge-box.ts";
 import { mountsOf } from "./protect.ts";
-import { gradedManifest } from "./tree.ts";
+import { hashGraded } from "./tree.ts";
 import type { TestRunner, TestRunRequest, TestRunResult } from "./types.ts";
 import { HELPER_LIMITS, placeFiles, splitFiles, workdirOf } from "./verifier-files.ts";
 
@@ -26,7 +26,7 @@ export function createColdRunner(runtime: SandboxRuntime): TestRunner {
 async function runCold(runtime: SandboxRuntime, request: TestRunRequest): Promise<TestRunResult> {
   const { environment, overlay, verifier, limits } = request;
   const { image, env, root } = environment;
-  const treeHash = hashManifest(await gradedManifest(environment, overlay));
+  const treeHash = request.treeHash ?? (await hashGraded(environment, overlay));
   const files = splitFiles(verifier?.files ?? [], environment);
   const box = verifier?.box;
   const seconds = request.wallSeconds + (box === undefined ? 0 : collectSeconds(box));

@@ -2,13 +2,13 @@
 import { composeChanges } from "../../core/changes.ts";
 import type { FileChange, Verdict } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
-import { hashManifest, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
+import { SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
 import { Canaries } from "./canaries.ts";
 import { createColdRunner } from "./cold.ts";
 import { evidenceKey, evidenceOf } from "./evidence.ts";
 import { limitsOf, verifierLimits } from "./limits.ts";
 import { withoutProtected } from "./protect.ts";
-import { gradedManifest } from "./tree.ts";
+import { hashGraded } from "./tree.ts";
 import type { GradeRequest, GradingService, TestRunner, TestRunRequest } from "./types.ts";
 import { type Decision, decide, toleratedFailures } from "./verdict.ts";
 import { VerifierCanaries } from "./verifier-canaries.ts";
@@ -77,7 +77,7 @@ async function grade(
   let treeHash = "";
   try {
     const overlay = gradedOverlay(request);
-    treeHash = await gradedTreeHash(request);
+    treeHash = await hashGraded(environment, overlay);
     const evidence = evidenceOf(task, treeHash);
     const key = `${environment.key} ${evidenceKey(evidence)}`;
     const mayReuse = request.reuse && !hasFlakySign(environment);
@@ -90,7 +90,7 @@ async function grade(
       ...(task.verifier ? verifierLimits(environment, task.verifier) : limitsOf(environment)),
       ...(request.signal && { signal: request.signal }),
     };
-    const run = await runTests(testRun, mode);
+    const run = await runTests({ ...testRun, treeHash }, mode);
     const decision = decide(task, run, toleratedFailures(environment));
     const checked = decision.outcome === "passed" ? await mustFail(request, testRun, key) : undefined;
     const verdict = {
@@ -117,7 +117,7 @@ async function grade(
 export async function gradedTreeHash(
   request: Pick<GradeRequest, "environment" | "task" | "change">,
 ): Promise<string> {
-  return hashManifest(await gradedManifest(request.environment, gradedOverlay(request)));
+  return hashGraded(request.environment, gradedOverlay(request));
 }
 
 /**

@@ -1,16 +1,19 @@
-/** The manifest of the tree that is graded, computed without making it. */
+/** The hash of the tree that is graded, computed without making it. */
 import type { FileChange } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
-import { applyToManifest, type Manifest, scanTree } from "../sandbox/index.ts";
+import { applyToManifest, hashManifest, type Manifest, scanTree } from "../sandbox/index.ts";
 
 /** An environment's tree is never written after preparation: read once per process. */
 const manifests = new Map<string, Promise<Manifest>>();
 
-/** `overlay` must leave protected files alone (`withoutProtected`), so that equal trees have equal tests. */
-export async function gradedManifest(
+/**
+ * sha256 (hex). `overlay` must leave protected files alone (`withoutProtected`), so that equal trees have equal tests. Throws SandboxError `path`
+ * for one that does not apply.
+ */
+export async function hashGraded(
   environment: Pick<PreparedEnvironment, "key" | "root">,
   overlay: readonly FileChange[],
-): Promise<Manifest> {
+): Promise<string> {
   const key = `${environment.key} ${environment.root}`;
   let base = manifests.get(key);
   if (base === undefined) {
@@ -18,5 +21,5 @@ export async function gradedManifest(
     manifests.set(key, base);
     base.catch(() => manifests.delete(key));
   }
-  return applyToManifest(await base, overlay);
+  return hashManifest(applyToManifest(await base, overlay));
 }

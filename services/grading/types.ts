@@ -13,6 +13,8 @@ export interface TestRunRequest {
   readonly environment: PreparedEnvironment;
   /** Applied to the environment's tree; changes of protected paths are left out. */
   readonly overlay: readonly FileChange[];
+  /** Of the tree with the overlay, where it is known already. */
+  readonly treeHash?: string;
   /** Scopes of the commands to run; default all of the environment's. */
   readonly files?: readonly string[];
   /** Judges instead of the environment's own tests, which are then an ordinary part of the tree. */

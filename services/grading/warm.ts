@@ -1,10 +1,10 @@
 /** The warm runner: sandboxed Node processes that stay, a pool of them shared by all environments. */
 import { basename } from "node:path";
 import type { FileChange } from "../../core/task.ts";
-import { hashManifest, type SandboxRuntime } from "../sandbox/index.ts";
+import type { SandboxRuntime } from "../sandbox/index.ts";
 import { CommandResults } from "./command-results.ts";
 import { commandsOf } from "./commands.ts";
-import { gradedManifest } from "./tree.ts";
+import { hashGraded } from "./tree.ts";
 import type { TestRunner, TestRunRequest, TestRunResult } from "./types.ts";
 import { WORKDIR } from "./verifier-files.ts";
 import { WarmServer } from "./warm-process.ts";
@@ -42,7 +42,7 @@ class WarmRunner implements TestRunner {
     const { environment, overlay } = request;
     if (needsCold(request)) return this.options.cold.run(request);
     request.signal?.throwIfAborted();
-    const treeHash = hashManifest(await gradedManifest(environment, overlay));
+    const treeHash = request.treeHash ?? (await hashGraded(environment, overlay));
     const server = await this.take(request);
     this.busy.add(server);
     try {
