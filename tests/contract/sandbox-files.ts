@@ -57,6 +57,8 @@ export function filesContract(bench: Bench): void {
       within(async (sandbox) => {
         const names = ["new\nline", "-dash", " space ", "quo'te\"", "üñí", "a\\b", "$HOME", "x".repeat(200)];
         for (const name of names) await sandbox.write(`odd/${name}`, bytes(name));
+        await sandbox.write("-", bytes("dash"));
+        expect(text(await sandbox.read("-"))).toBe("dash");
         await sandbox.write("binary", Uint8Array.from([0, 255, 10, 13, 128]));
         expect((await sandbox.list("odd")).map((entry) => entry.path.slice(4)).sort()).toEqual(
           [...names].sort(),
@@ -65,8 +67,9 @@ export function filesContract(bench: Bench): void {
         expect([...(await sandbox.read("binary"))]).toEqual([0, 255, 10, 13, 128]);
         const changes = await sandbox.changes();
         expect(changes.map((change) => change.path)).toEqual(
-          [...names.map((n) => `odd/${n}`), "binary"].sort(),
+          [...names.map((n) => `odd/${n}`), "binary", "-"].sort(),
         );
+        expect(changes.find((change) => change.path === "-")).toMatchObject({ content: "dash" });
         expect(changes.find((change) => change.path === "binary")).toMatchObject({ encoding: "base64" });
       }));
 

@@ -269,7 +269,7 @@ describe("a scan", () => {
       if (options?.input === undefined) return done(find());
       const paths = Buffer.from(options.input[0]!).toString().split("\0").slice(0, -1);
       hashed.push(paths);
-      return done(Buffer.from(paths.map((path) => `${hashes[path]}  ${path}\0`).join("")));
+      return done(Buffer.from(paths.map((path) => `${hashes[path.slice(2)]}  ${path}\0`).join("")));
     };
     return { scanner: new BoxScanner({ shell, skip: new Set(), maxBytes: 1e6 }), hashed };
   }
@@ -280,15 +280,15 @@ describe("a scan", () => {
     const { scanner, hashed } = played(() => tree, hashes);
     expect((await scanner.scan()).get("old")).toMatchObject({ sha256: hash("a") });
     await scanner.scan();
-    expect(hashed).toEqual([["old", "young"]]);
+    expect(hashed).toEqual([["./old", "./young"]]);
     scanner.disturb(200_000);
     hashes.young = hash("c");
     expect((await scanner.scan()).get("young")).toMatchObject({ sha256: hash("c") });
-    expect(hashed.slice(1)).toEqual([["young"]]);
+    expect(hashed.slice(1)).toEqual([["./young"]]);
     scanner.disturb(300_000);
     tree = Buffer.concat([record("old", "301"), record("young", "199.99")]);
     await scanner.scan();
-    expect(hashed.slice(2)).toEqual([["old"]]);
+    expect(hashed.slice(2)).toEqual([["./old"]]);
   });
 
   it("takes a tree just made for what it was made from, and finds what differs", async () => {

@@ -47,7 +47,8 @@ function posixErrorOf({ code, stderr }: ShellResult, path: string): PosixError {
 
 function checked(path: string): string {
   if (path.includes("\0")) throw new PosixError("EINVAL", JSON.stringify(path));
-  return path === "" ? "." : path;
+  // Programs take `-` for their standard input.
+  return path === "" ? "." : path === "-" ? "./-" : path;
 }
 
 const READ = `

@@ -6,6 +6,9 @@ import { type Shell, utf8Fields } from "./files.ts";
 /** Kernel time stamps tick every 1 to 10 ms; a stamp this much older than the next command cannot be written again. */
 const TICK_MS = 50;
 
+/** Before each path: programs take a file named `-` for their standard input. */
+const HERE = "./";
+
 const FIELDS = 7;
 /** One field after the other, each ended by NUL: type, mode, size, inode and times, path, link target. */
 export const FIND = String.raw`find . -xdev -mindepth 1 \( -type f -o -type l \) -printf '%y\0%m\0%s\0%i %C@ %T@\0%C@\0%P\0%l\0'`;
@@ -122,13 +125,13 @@ export class BoxScanner {
   private async hash(paths: readonly string[]): Promise<Map<string, string>> {
     const hashes = new Map<string, string>();
     if (paths.length === 0) return hashes;
-    const input = [Buffer.from(`${paths.join("\0")}\0`)];
+    const input = [argumentsOf(paths)];
     const { stdout } = await this.options.shell("exec xargs -0 sha256sum -z --", [], {
       input,
       outputBytes: this.options.maxBytes,
     });
     for (const line of utf8Fields(stdout))
-      if (line !== undefined) hashes.set(line.slice(66), line.slice(0, 64));
+      if (line !== undefined) hashes.set(line.slice(66 + HERE.length), line.slice(0, 64));
     return hashes;
   }
 
@@ -136,7 +139,7 @@ export class BoxScanner {
   async contents(paths: readonly string[], manifest: Manifest): Promise<Map<string, Buffer>> {
     const contents = new Map<string, Buffer>();
     if (paths.length === 0) return contents;
-    const input = [Buffer.from(`${paths.join("\0")}\0`)];
+    const input = [argumentsOf(paths)];
     const { maxBytes, shell } = this.options;
     const { stdout } = await shell("exec xargs -0 cat --", [], { input, outputBytes: maxBytes });
     let at = 0;
@@ -151,6 +154,10 @@ export class BoxScanner {
     return contents;
   }
 }
+
+/** For xargs. */
+const argumentsOf = (paths: readonly string[]): Buffer =>
+  Buffer.from(paths.map((path) => `${HERE}${path}\0`).join(""));
 
 function entryOf(file: Found, sha256: string | undefined): TreeEntry | undefined {
   if (file.type === "symlink") return { type: "symlink", target: file.target };
