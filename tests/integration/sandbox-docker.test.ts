@@ -136,6 +136,17 @@ describe.skipIf(!runs)("the docker runtime", () => {
     },
   );
 
+  it("whose container somebody kills is not taken for one that took all memory, which an earlier command of it did", async () => {
+    const sandbox = await runtime.create(spec, identity);
+    expect(await bash(sandbox, "tail /dev/zero")).toMatchObject({ outOfMemory: true });
+    const running = bash(sandbox, "sleep 70");
+    await untilRuns("sleep 70");
+    const [found] = await docker.listContainers({ filters: { label: ["tadpole.experiment=docker"] } });
+    await docker.getContainer(found!.Id).kill();
+    await expect(running).rejects.toMatchObject({ kind: "lost", outOfMemory: false });
+    await sandbox.destroy();
+  });
+
   it("ends a command in time while the daemon does not answer, and says so", async () => {
     runtime = createDockerRuntime({
       root: join(folder, "boxes"),

@@ -12,6 +12,9 @@ import { HELPER_FILTER, helperDeadline } from "./helper.ts";
 /** A busy daemon has taken twenty seconds for a start; one that takes longer than this hangs. */
 const CALL_MS = 120_000;
 
+/** From the end of a container until the daemon has told all that led to it. */
+const EVENT_MS = 1000;
+
 /** Exit code of a container whose process 1 was killed. */
 const KILLED_CODE = 137;
 
@@ -150,14 +153,15 @@ export class Daemon {
     }
   }
 
-  /** Undefined while the container runs. */
-  async endOf(id: string): Promise<End | undefined> {
+  /** Undefined while the container runs. `since`: when what ran in it last began, in milliseconds since the epoch. */
+  async endOf(id: string, since = 0): Promise<End | undefined> {
     try {
       const { State } = await this.ask("looking at a container", "lost", (signal) =>
         this.docker.getContainer(id).inspect({ abortSignal: signal } as object),
       );
       if (State.Running) return undefined;
-      if (State.OOMKilled && State.ExitCode === KILLED_CODE)
+      const mayBe = State.OOMKilled && State.ExitCode === KILLED_CODE;
+      if (mayBe && (await this.ranOutOfMemory(id, since, Date.parse(State.FinishedAt))))
         return { why: "the kernel killed the whole container for want of memory", outOfMemory: true };
       const why = `the container ended with exit code ${State.ExitCode}${State.Error ? ` (${State.Error})` : ""}`;
       return { why, outOfMemory: false };
@@ -165,6 +169,23 @@ export class Daemon {
       const isGone = statusOf((error as Error).cause) === 404;
       return { why: isGone ? "the container was removed" : (error as Error).message, outOfMemory: false };
     }
+  }
+
+  /** `OOMKilled` stays set from the first process on that was killed for it, whatever ends the container later: the events tell when. */
+  private async ranOutOfMemory(id: string, since: number, finished: number): Promise<boolean> {
+    const events = await this.ask("asking for a container's events", "lost", async (signal) => {
+      const stream = await this.docker.getEvents({
+        since: (since / 1000).toFixed(3),
+        // It may be told a moment after the end; the daemon waits for a time to come.
+        until: ((finished + EVENT_MS) / 1000).toFixed(3),
+        filters: { container: [id], event: ["oom"] },
+        abortSignal: signal,
+      } as object);
+      const chunks: string[] = [];
+      for await (const chunk of stream) chunks.push(chunk.toString());
+      return chunks.join("");
+    });
+    return events.trim() !== "";
   }
 
   /** Size of the writable layer. */

@@ -31,6 +31,8 @@ export class Line {
   private channel: Channel;
   /** Since the last command that told its end. */
   private lostBefore = false;
+  /** When the last command began. */
+  private begun = 0;
   /** What every call says once the channel was lost twice in a row. */
   private broken: SandboxError | undefined;
 
@@ -50,6 +52,7 @@ export class Line {
   }
 
   begin(call: Call): Running {
+    this.begun = Date.now();
     return this.channel.begin(call);
   }
 
@@ -133,7 +136,7 @@ export class Line {
   private async reopen(error: ChannelLost): Promise<void> {
     const { daemon, container, checkHeld } = this.parts;
     checkHeld(error);
-    const end = await daemon.endOf(container);
+    const end = await daemon.endOf(container, this.begun);
     if (end !== undefined) {
       const { outOfMemory } = end;
       throw new SandboxError("lost", `${end.why}; ${error.message}`, { cause: error, outOfMemory });
