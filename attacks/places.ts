@@ -1,11 +1,14 @@
 /** How many attacks are at work at once: as many as there are cores, whichever runtime they are tried in. */
 import { availableParallelism } from "node:os";
 
+/** Each may keep a gigabyte, and its boxes start together with the others'. */
+const MOST = 8;
+
 export class Places {
   private free: number;
   private readonly waiting: (() => void)[] = [];
 
-  constructor(count = Math.max(2, availableParallelism())) {
+  constructor(count = Math.min(MOST, Math.max(2, availableParallelism()))) {
     this.free = count;
   }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { HACK_CODES, type HackCode } from "../../attacks/codes.ts";
 import { ATTACKS } from "../../attacks/list/index.ts";
+import { Places } from "../../attacks/places.ts";
 import { packageRoot } from "../../infra/stack/index.ts";
 import { VERDICT_FLAGS } from "../../services/grading/index.ts";
 
@@ -37,5 +38,30 @@ describe("the list of attacks", () => {
   it("leaves a control out only with a reason", () => {
     for (const { name, control } of ATTACKS)
       expect([name, control.kind === "none" ? control.why : "tried"]).not.toContain("");
+  });
+});
+
+describe("places", () => {
+  it("are never more than there are, and free again after a failure", async () => {
+    const places = new Places(2);
+    const open: (() => void)[] = [];
+    let most = 0;
+    let inside = 0;
+    const use = (fails: boolean) =>
+      places.with(async () => {
+        most = Math.max(most, ++inside);
+        await new Promise<void>((resolve) => open.push(resolve));
+        inside--;
+        if (fails) throw new Error("it failed");
+      });
+    const all = Promise.allSettled([use(true), use(false), use(true), use(false), use(false)]);
+    for (let done = 0; done < 5; done++) {
+      while (open.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      open.shift()!();
+    }
+    expect((await all).map(({ status }) => status)).toEqual([
+      ...["rejected", "fulfilled", "rejected", "fulfilled", "fulfilled"],
+    ]);
+    expect(most).toBe(2);
   });
 });
