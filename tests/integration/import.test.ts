@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createApi } from "../../apps/api/server.ts";
 import { importsPage, importTasks, removeImported, showImport } from "../../apps/control/index.ts";
 import type { Task } from "../../core/task.ts";
 import { putJson, recordStatement, recordTask, recordTaskSet } from "../../services/store/index.ts";
@@ -115,6 +116,7 @@ describe("an import", () => {
 });
 
 describe("a removal", () => {
+  let requests = 0;
   const stored = () =>
     putJson(record.artifacts, { id: "made" }, "task").then((artifact) =>
       recordTask(record.db, made("import"), artifact),
@@ -147,6 +149,26 @@ describe("a removal", () => {
     expect(await removeImported(record, key)).toEqual({ removed: key, kind: "import" });
     await expect(removeImported(record, key)).rejects.toMatchObject({ kind: "missing" });
     expect(counts(await run(path))).toMatchObject({ added: 1, changed: 0 });
+  });
+
+  it("is one request of the API, which says what is not there and what is none of its keys", async () => {
+    await run(file("over-http.jsonl", [row(21)]));
+    const { items } = await importsPage(record, { filters: {} });
+    const { key } = items.find(({ source_id }) => source_id === "psf__requests-21")!;
+    const options = { tokens: [], requestsPerMinute: 1000, streamSeconds: 1, version: "0", log: null };
+    const api = await createApi({ ...record, client: {} as never }, options);
+    try {
+      const remove = async (name: string) => {
+        const headers = { "idempotency-key": `remove-${name}-${++requests}` };
+        const answer = await api.inject({ method: "DELETE", url: `/v1/imports/${name}`, headers });
+        return [answer.statusCode, answer.json()] as const;
+      };
+      expect(await remove(key)).toEqual([200, { removed: key, kind: "import" }]);
+      expect(await remove(key)).toMatchObject([404, { kind: "missing" }]);
+      expect((await remove("x1"))[0]).toBe(400);
+    } finally {
+      await api.close();
+    }
   });
 
   it("takes a task with its statement, but none that something uses, and none that was made here", async () => {
