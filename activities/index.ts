@@ -3,6 +3,7 @@
 import type { SandboxRuntimeName } from "../core/experiment.ts";
 import {
   holdExperiment,
+  poolOf,
   recordAmendments,
   recordRequest,
   releaseExperiment,
@@ -57,6 +58,7 @@ export function createRecordActivities(services: RecordServices): RecordActiviti
     evaluate: (input) => evaluate(services, input),
     filter: (input) => filter(services, input),
     findIteration: (input) => findIteration(services, input),
+    findPool: ({ experiment, iteration }) => poolOf(db, experiment, iteration),
     findTaskSet: (input) => findTaskSet(services, input),
     hold: async ({ experiment, hold }) => {
       const standing = await holdExperiment(db, experiment, hold);

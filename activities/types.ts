@@ -2,6 +2,7 @@
 import type { ArtifactRef } from "../core/artifact.ts";
 import type { ExperimentSettings, TaskSetSettings } from "../core/experiment.ts";
 import type { PolicyRef } from "../core/policy.ts";
+import type { PooledTask } from "../core/pool.ts";
 import type { RefinementAction } from "../core/refinement.ts";
 import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
@@ -277,6 +278,11 @@ export interface Activities {
     readonly experiment: string;
     readonly iteration: number;
   }): Promise<IterationOnRecord | null>;
+  /** The pool of a finished iteration, in the order in which its tasks were admitted. */
+  findPool(input: {
+    readonly experiment: string;
+    readonly iteration: number;
+  }): Promise<readonly PooledTask[]>;
   findTaskSet(input: {
     readonly spec: TaskSetSpec;
     readonly name: string;
@@ -324,6 +330,7 @@ export type RecordActivities = Pick<
   | "evaluate"
   | "filter"
   | "findIteration"
+  | "findPool"
   | "findTaskSet"
   | "hold"
   | "noteRequest"

@@ -69,6 +69,7 @@ export function scaleActivities(): { readonly activities: Activities; counts(): 
       high: 0.55,
     }),
     findIteration: async () => null,
+    findPool: () => Promise.resolve([]),
     findTaskSet: async ({ spec }) => ({ hash: hash(JSON.stringify(spec)).slice(0, 16), found: null }),
     saveTaskSet: async () => undefined,
     hold: async ({ hold }) => hold,

@@ -71,6 +71,8 @@ export interface ExperimentSettings {
     /** Share of functions kept from training, chosen by hash: the held-out functions. */
     readonly heldOutShare: number;
     readonly perFunctionCap: number;
+    /** `frozen`: later iterations climb on the pool of the first one. */
+    readonly pool: "fresh" | "frozen";
   };
   readonly filter: {
     readonly enabled: boolean;

@@ -25,7 +25,9 @@ import { evaluationId, experimentId, tryId } from "../core/ids.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Scope } from "../core/scope.ts";
 import { sole } from "../core/search-attributes.ts";
+import type { StatementLevel } from "../core/task.ts";
 import { attributesOf, searchAttributes } from "./attributes.ts";
+import type { AdmittedTask } from "./calibrateTask.ts";
 import { records, sandboxes, trainer } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { named, rootCause } from "./failing.ts";
@@ -132,6 +134,8 @@ async function iterate(
   };
   if (current?.finished != null) return { scope, ...current.finished };
   const settings = steering.pin(iteration);
+  const isFrozen = settings.synthesis.pool === "frozen" && iteration > 1;
+  const pool = isFrozen ? await frozenPool(name, settings) : null;
   const pinned: RunIterationInput = {
     scope,
     settings,
@@ -139,6 +143,7 @@ async function iterate(
     policy: state.policy,
     validation: state.validation,
     exclude: state.used,
+    ...(pool === null ? {} : { pool }),
     ...(scope.try === 1 ? {} : { reuse: { from: null } }),
   };
   const input = (current?.pinned as RunIterationInput | undefined) ?? pinned;
@@ -151,6 +156,21 @@ async function iterate(
   });
   steering.enter({ phase: "pool", iteration, try: scope.try, policy: input.policy.id }, workflowId);
   return { scope, ...(await running.result()) };
+}
+
+/** The first iteration's tasks. Its probes were of another policy: they are no groups of this one. */
+async function frozenPool(
+  experiment: string,
+  { synthesis }: ExperimentSettings,
+): Promise<readonly AdmittedTask[]> {
+  const tasks = await records.findPool({ experiment, iteration: 1 });
+  return tasks.map(({ taskId, environment, level, passRate }) => ({
+    taskId,
+    environment,
+    level: (level ?? synthesis.startLevel) as StatementLevel,
+    probeGroup: null,
+    passRate,
+  }));
 }
 
 /** Environments, start policy, fixed task sets, and the evaluation of the untrained policy: iteration 0. */

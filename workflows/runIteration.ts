@@ -23,6 +23,7 @@ import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
 import { type Phase, sole } from "../core/search-attributes.ts";
 import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
+import type { AdmittedTask } from "./calibrateTask.ts";
 import { type Checkpoint, climb } from "./climb.ts";
 import { records } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
@@ -38,6 +39,8 @@ export interface RunIterationInput {
   readonly policy: PolicyRef;
   readonly validation: TaskSetRef;
   readonly exclude: ArtifactRef | null;
+  /** Tasks to climb on; absent = a pool is filled. */
+  readonly pool?: readonly AdmittedTask[];
   /** Of a replay: what it may take over from the tries before it. */
   readonly reuse?: Reuse | null;
 }
@@ -128,35 +131,19 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   });
   show("pool");
   await record("pool", null);
-  const filling = await startChild(fillTaskPool, {
-    workflowId: `${id}/pool`,
-    args: [
-      {
-        scope,
-        settings,
-        environments: input.environments,
-        policy,
-        exclude: input.exclude,
-        reuse: input.reuse ?? null,
-      },
-    ],
-    ...describePool(
-      settings,
-      input.environments.map(({ name }) => name),
-      policy.id,
-    ),
-    typedSearchAttributes: searchAttributes({
-      ...attributesOf(scope, "pool", policy),
-      environment: sole(input.environments)?.name ?? null,
-    }),
-  });
-  phase = filling;
-  await tell();
-  pool = await filling.result();
-  phase = null;
-  done.push(
-    `pool: ${pool.admitted.length} tasks from ${pool.candidates} candidates, ${pool.dropped} left out, ${pool.refined} with another statement`,
-  );
+  if (input.pool === undefined) {
+    const filling = await startFilling(input, `${id}/pool`);
+    phase = filling;
+    await tell();
+    pool = await filling.result();
+    phase = null;
+    done.push(
+      `pool: ${pool.admitted.length} tasks from ${pool.candidates} candidates, ${pool.dropped} left out, ${pool.refined} with another statement`,
+    );
+  } else {
+    pool = givenPool(input.pool);
+    done.push(`pool: ${pool.admitted.length} tasks, those of an earlier iteration`);
+  }
   if (stopping) {
     await record("finished", policy.id);
     noteAttributes({ outcome: "cut-short" });
@@ -205,6 +192,35 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   show("finished");
   return { policy: best, keys: pool.keys };
 }
+
+function startFilling(
+  { scope, settings, environments, policy, exclude, reuse = null }: RunIterationInput,
+  workflowId: string,
+) {
+  return startChild(fillTaskPool, {
+    workflowId,
+    args: [{ scope, settings, environments, policy, exclude, reuse }],
+    ...describePool(
+      settings,
+      environments.map(({ name }) => name),
+      policy.id,
+    ),
+    typedSearchAttributes: searchAttributes({
+      ...attributesOf(scope, "pool", policy),
+      environment: sole(environments)?.name ?? null,
+    }),
+  });
+}
+
+/** Nothing was drawn for it: later pools have nothing to leave out. */
+const givenPool = (admitted: readonly AdmittedTask[]): TaskPool => ({
+  admitted,
+  keys: [],
+  candidates: 0,
+  dropped: 0,
+  refined: 0,
+  lastCandidate: -1,
+});
 
 /**
  * The checkpoint with the best validation pass@1; of equals the latest. A single checkpoint needs no measuring. Cut short, the best of those that were

@@ -23,6 +23,7 @@ export const SENTENCES: Sentences = {
   publish: ({ policy }) => `serve ${policy.id}`,
   evaluate: ({ policy, set, groups }) => `measure pass@1 of ${policy} on ${set}, ${groups.length} tasks`,
   findIteration: ({ iteration }) => `look up what is on record of iteration ${iteration}`,
+  findPool: ({ iteration }) => `look up the pool of iteration ${iteration}`,
   findTaskSet: ({ name, spec }) => `look up the task set ${name} of ${spec.tasks} tasks`,
   saveTaskSet: ({ set }) => `record the task set ${set.name} of ${set.tasks.length} tasks`,
   hold: ({ hold }) => `hold the experiment: ${hold.reason}`,

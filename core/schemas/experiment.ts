@@ -125,6 +125,12 @@ const synthesis = z
     perFunctionCap: count(1)
       .default(3)
       .describe(`Tasks in one pool that change the same function. ${UNDISCLOSED}`),
+    pool: z
+      .enum(["fresh", "frozen"])
+      .default("fresh")
+      .describe(
+        "fresh: every iteration makes a pool of its own; frozen: later iterations climb on the first one's as it was admitted, a baseline. Paper: fresh.",
+      ),
   })
   .prefault({});
 

@@ -72,6 +72,7 @@ export {
 } from "./ledger.ts";
 export { findPiece, isWhole, type PieceKind, recordPiece } from "./pieces.ts";
 export { getPolicy, recordBatch, recordEvaluation, recordPolicy, recordUpdate } from "./policies.ts";
+export { poolOf } from "./pools.ts";
 export { type Progress, readProgress } from "./progress.ts";
 export { recordedArtifacts } from "./recorded-artifacts.ts";
 export {

@@ -3,6 +3,7 @@ import {
   type ArtifactStore,
   type Db,
   listExperiments,
+  poolOf,
   poolSeries,
   putJson,
   readProgress,
@@ -227,5 +228,22 @@ describe("progress", () => {
 
   it("is null for an experiment that is not on record", async () => {
     expect(await readProgress(db, "nothing")).toBeNull();
+  });
+});
+
+describe("the pool of an iteration", () => {
+  it("is what it admitted, in order, without what it did not read any more", async () => {
+    const read = (last: number) =>
+      db.updateTable("iterations").set({ last_candidate: last }).where("experiment", "=", "demo").execute();
+    await expect(poolOf(db, "demo", 1)).rejects.toMatchObject({ kind: "missing" });
+    await read(3);
+    const [first, second] = [testTask(0), testTask(1)];
+    expect(await poolOf(db, "demo", 1)).toEqual([
+      { taskId: first.id, environment: "minimist", level: 1, passRate: 0.5 },
+      { taskId: second.id, environment: "minimist", level: 2, passRate: 0.25 },
+    ]);
+    await read(0);
+    expect((await poolOf(db, "demo", 1)).map(({ taskId }) => taskId)).toEqual([first.id]);
+    await expect(poolOf(db, "demo", 2)).rejects.toMatchObject({ kind: "missing" });
   });
 });

@@ -117,6 +117,7 @@ const PLAUSIBLE: Answers = {
   publish: () => undefined,
   evaluate: ({ groups }) => ({ tasks: groups.length, samples: 1, passAt1: 0.5, low: 0, high: 1 }),
   findIteration: () => null,
+  findPool: () => [],
   findTaskSet: ({ spec }) => ({ hash: `${spec.tasks}-${spec.functions}`, found: null }),
   saveTaskSet: () => undefined,
   hold: ({ hold }) => hold,
