@@ -72,7 +72,10 @@ export class CrowdKill implements Disturber {
     // Between their first turn and their third.
     const turns = Math.ceil(live * (1 + 2 * random(seed, "chaos", "crowd").next()));
     policy.pace = "slow";
-    await until(TURNS_SECONDS, async () => (await turnsOnRecord(db, experiment)) >= turns);
+    await until(TURNS_SECONDS, async () => {
+      const found = await ledgerOf(db, experiment);
+      return found.turns >= turns && found.slots >= live;
+    });
     policy.pace = "still";
   }
 
@@ -109,10 +112,15 @@ async function crowdOf(runtime: SandboxRuntime): Promise<readonly SandboxInfo[]>
   return found.filter(({ identity, state }) => state === "live" && identity.adoptable === true);
 }
 
-async function turnsOnRecord(db: Db, experiment: string): Promise<number> {
-  const found = await sql<{ turns: number }>`
-    select count(*) as turns from ledger where starts_with(rollout_key, ${`${experiment}/`})`.execute(db);
-  return found.rows[0]!.turns;
+/** Turns on record of rollouts that are not done yet, and how many rollouts have one. */
+async function ledgerOf(
+  db: Db,
+  experiment: string,
+): Promise<{ readonly turns: number; readonly slots: number }> {
+  const found = await sql<{ turns: number; slots: number }>`
+    select count(*) as turns, count(distinct rollout_key) as slots from ledger
+    where starts_with(rollout_key, ${`${experiment}/`})`.execute(db);
+  return found.rows[0]!;
 }
 
 /** Of these, the slots whose last attempt went on from recorded turns. */
