@@ -2,7 +2,9 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { stringify } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chosenArtifacts } from "../../services/formats/harbor/artifacts.ts";
 import { readConfig } from "../../services/formats/harbor/config.ts";
 import { harborFolder } from "../../services/formats/harbor/export.ts";
 import { readHarborTask } from "../../services/formats/harbor/import.ts";
@@ -36,6 +38,23 @@ for path in sys.argv[1:]:
             "valid": Task.is_valid_dir(path)}))
     except Exception as error:
         print(json.dumps({"refused": type(error).__name__}))
+`;
+
+/** Prints the sources that are collected of each list, in order: Harbor's handler without a box to collect from. */
+const CHOOSE = `
+import json, logging, pathlib, sys
+from harbor.models.trial.config import ArtifactConfig
+from harbor.trial.artifact_handler import ArtifactHandler
+for text in sys.argv[1:]:
+    entries = [ArtifactConfig(source=e) if isinstance(e, str) else ArtifactConfig(**e) for e in json.loads(text)]
+    handler = ArtifactHandler(artifacts=entries, logger=logging.getLogger())
+    collected = []
+    for artifact in handler._normalized_artifacts(None, "/logs/artifacts"):
+        target = handler._host_path(pathlib.Path("/x"), artifact, "/logs/artifacts")
+        if handler._find_conflicting_claim(target, artifact) is None:
+            handler._claimed_targets.append((target, artifact))
+            collected.append(artifact.source)
+    print(json.dumps(collected))
 `;
 
 const READ_TRAJECTORY = `
@@ -143,6 +162,27 @@ describe("Harbor's package", () => {
       image: { kind: "build" },
       artifacts: [{ source: "/logs/artifacts" }],
     });
+  });
+
+  it.runIf(whole)("copies the artifacts that are copied here", () => {
+    const lists: (string | { source: string; destination?: string; exclude?: string[] })[][] = [
+      [],
+      ["/a", "/b/c"],
+      ["/a", "/a/b", "/ab", "/logs/artifacts/x"],
+      [{ source: "/logs/artifacts", exclude: ["*.log"] }, "/logs"],
+      ["/a/b", { source: "/a/b/c", exclude: ["x"] }, "/a"],
+      ["/a", { source: "/a/b", destination: "c" }, { source: "/d", destination: "c/e" }],
+      [{ source: "/z", destination: "a/b" }, "/a", "/a/b"],
+    ];
+    const theirs = runHarbor(
+      CHOOSE,
+      lists.map((list) => JSON.stringify(list)),
+    ).map((line) => JSON.parse(line));
+    const ours = lists.map((list) => {
+      const { artifacts } = readConfig(stringify({ artifacts: list }), "task.toml");
+      return chosenArtifacts(artifacts, "task.toml").artifacts.map(({ source }) => source);
+    });
+    expect(ours).toEqual(theirs);
   });
 
   it("reads a task.toml as it is read here", async () => {

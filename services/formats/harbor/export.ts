@@ -99,7 +99,12 @@ export async function harborFolder(input: HarborExport): Promise<FileChange[]> {
 const REPEATABLE = `"use strict";\nrequire("node:v8").setFlagsFromString("--random-seed=20260907");\n`;
 
 function refuse({ task, environment }: HarborExport): void {
-  if (task.verifier !== undefined || environment.image !== null)
+  if (task.verifier !== undefined)
+    throw new ExportError(
+      "unsupported",
+      `${task.id}: a task with a verifier of its own is exported by its source; the exported grader runs an environment's tests`,
+    );
+  if (environment.image !== null)
     throw new ExportError(
       "unsupported",
       `${task.id}: its box is an image of this host, which need not have the Node that the exported grader runs on; take the task from where it was imported`,
