@@ -154,7 +154,7 @@ describe("words", () => {
       fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {
         const line = words.map(quote).join(" ");
         expect(line).not.toContain("\n");
-        const script = 'newline="\n"; IFS= read -r words; eval "set -- $words"; printf "%s\\0" "$@"';
+        const script = 'tp_newline="\n"; IFS= read -r words; eval "set -- $words"; printf "%s\\0" "$@"';
         const out = execFileSync("sh", ["-c", script], { input: `${line}\n` });
         expect(out.toString("utf8").split("\0").slice(0, -1)).toEqual(words);
       }),

@@ -8,6 +8,7 @@
  * - A line without the key is no command, so that left-over input is passed over.
  * - After each command every other process is killed and awaited: kill(-1) from process 1 reaches all of them at once, forks in flight
  *   included. Only then is the frame's end printed, so that nothing of a command can come after it.
+ * - Its variables have names of their own: one that was in the environment would be passed on, key and nonce among them.
  * - A command's streams are opened anew: flags it sets on them (O_NONBLOCK) do not hold for process 1.
  */
 
@@ -15,12 +16,12 @@
  * What root does before anything of the sandbox's runs, where the daemon made folders on the way to mounts: gives them and the three streams to
  * the sandbox's user, and becomes it, with no capability left and none to be had. Arguments: `uid:gid`, the folders, quoted; BOOT and its arguments.
  */
-export const HAND_OVER = `newline='
+export const HAND_OVER = `tp_newline='
 '
 eval "chown $1 $2" /proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 || exit
-uid=\${1%:*} gid=\${1#*:}
+tp_uid=\${1%:*} tp_gid=\${1#*:}
 shift 2
-exec setpriv --reuid "$uid" --regid "$gid" --clear-groups --inh-caps=-all --bounding-set=-all /bin/sh -c "$@"`;
+exec setpriv --reuid "$tp_uid" --regid "$tp_gid" --clear-groups --inh-caps=-all --bounding-set=-all /bin/sh -c "$@"`;
 
 /** Copies the shell to an unreadable file and becomes it. Arguments: those of `sh -c`, PROGRAM first. */
 export const BOOT = 'cp /bin/sh /tmp/.sh && chmod 0111 /tmp/.sh && exec /tmp/.sh -c "$@"';
@@ -37,82 +38,82 @@ export const PROGRAM = `rm -f /tmp/.sh
 exec 3>&2 2>/dev/null 4<&0
 umask 022
 unset HOSTNAME
-group=/sys/fs/cgroup
-if [ -f $group/memory/memory.oom_control ]; then
-  cpu_file=$group/cpuacct/cpuacct.usage memory_file=$group/memory/memory.oom_control pids_file=$group/pids/pids.events
-  memory_used=$group/memory/memory.usage_in_bytes
-  cpu() { read -r used <$cpu_file; }
-  kernel() { read -r count <$group/memory/memory.kmem.usage_in_bytes; }
+tp_group=/sys/fs/cgroup
+if [ -f $tp_group/memory/memory.oom_control ]; then
+  tp_cpu_file=$tp_group/cpuacct/cpuacct.usage tp_memory_file=$tp_group/memory/memory.oom_control tp_pids_file=$tp_group/pids/pids.events
+  tp_memory_used=$tp_group/memory/memory.usage_in_bytes
+  cpu() { read -r tp_used <$tp_cpu_file; }
+  kernel() { read -r tp_count <$tp_group/memory/memory.kmem.usage_in_bytes; }
 else
-  memory_file=$group/memory.events pids_file=$group/pids.events memory_used=$group/memory.current
-  cpu() { read -r name used <$group/cpu.stat; used=$((used * 1000)); }
-  kernel() { count slab $group/memory.stat; }
+  tp_memory_file=$tp_group/memory.events tp_pids_file=$tp_group/pids.events tp_memory_used=$tp_group/memory.current
+  cpu() { read -r tp_name tp_used <$tp_group/cpu.stat; tp_used=$((tp_used * 1000)); }
+  kernel() { count slab $tp_group/memory.stat; }
 fi
 count() {
-  count=0
-  while read -r name value; do [ "$name" = "$1" ] && count=$value; done <"$2"
+  tp_count=0
+  while read -r tp_name tp_value; do [ "$tp_name" = "$1" ] && tp_count=$tp_value; done <"$2"
 }
 look() {
-  used=0; cpu
-  count oom_kill $memory_file; killed=$count
-  count max $pids_file; refused=$count
+  tp_used=0; cpu
+  count oom_kill $tp_memory_file; tp_killed=$tp_count
+  count max $tp_pids_file; tp_refused=$tp_count
 }
-enter='echo 1000 >/proc/self/oom_score_adj; exec "$@"'
+tp_enter='echo 1000 >/proc/self/oom_score_adj; exec "$@"'
 run() {
-  [ "$seconds" = - ] || { ulimit -S -t "$seconds"; ulimit -H -t $((seconds + 1)); }
-  [ -n "\${LC_ALL+set}" ] || { export LC_ALL=C; enter="unset LC_ALL; $enter"; }
-  exec setsid sh -c "$enter" sh "$@" >/proc/self/fd/1 2>/proc/self/fd/3 3>&- 4<&-
+  [ "$tp_seconds" = - ] || { ulimit -S -t "$tp_seconds"; ulimit -H -t $((tp_seconds + 1)); }
+  [ -n "\${LC_ALL+set}" ] || { export LC_ALL=C; tp_enter="unset LC_ALL; $tp_enter"; }
+  exec setsid sh -c "$tp_enter" sh "$@" >/proc/self/fd/1 2>/proc/self/fd/3 3>&- 4<&-
 }
 may_be_full() {
-  [ $code -eq 0 ] && [ $((used - used_before)) -lt 10000000 ] && return 1
-  memory=
-  read -r memory <$memory_used
-  [ "\${memory:-$room}" -ge "$room" ]
+  [ $tp_code -eq 0 ] && [ $((tp_used - tp_used_before)) -lt 10000000 ] && return 1
+  tp_memory=
+  read -r tp_memory <$tp_memory_used
+  [ "\${tp_memory:-$tp_room}" -ge "$tp_room" ]
 }
 sweep() {
-  turns=0
+  tp_turns=0
   while kill -9 -1; jobs >/dev/null; set -- /proc/[0-9]*; [ $# -gt 1 ]; do
-    turns=$((turns + 1))
-    [ $turns -gt 200 ] && sleep 0.02
+    tp_turns=$((tp_turns + 1))
+    [ $tp_turns -gt 200 ] && sleep 0.02
   done
 }
-trap 'hit=1; kill -9 -1' USR1
-room=$1
+trap 'tp_hit=1; kill -9 -1' USR1
+tp_room=$1
 shift
-folders=$*
+tp_folders=$*
 # Where the kernel does not count its own memory, files without content fill a folder unseen.
-count=0; kernel
-[ "\${count:-0}" -gt 0 ] || room=0
+tp_count=0; kernel
+[ "\${tp_count:-0}" -gt 0 ] || tp_room=0
 look
-read -r key
-newline='
+read -r tp_key
+tp_newline='
 '
 while :; do
-  hit=
-  if ! read -r word nonce kind seconds bytes words; then
-    [ -n "$hit" ] && continue
+  tp_hit=
+  if ! read -r tp_word tp_nonce tp_kind tp_seconds tp_bytes tp_words; then
+    [ -n "$tp_hit" ] && continue
     exit 0
   fi
-  [ "$word" = "$key" ] || continue
-  eval "set -- $words"
-  hit=
-  printf '\\001%s\\n' "$nonce"
-  used=0; cpu; used_before=$used killed_before=$killed refused_before=$refused
-  case $kind in
+  [ "$tp_word" = "$tp_key" ] || continue
+  eval "set -- $tp_words"
+  tp_hit=
+  printf '\\001%s\\n' "$tp_nonce"
+  tp_used=0; cpu; tp_used_before=$tp_used tp_killed_before=$tp_killed tp_refused_before=$tp_refused
+  case $tp_kind in
   run) run "$@" </dev/null & ;;
   talk) run "$@" <&4 & ;;
-  feed) LC_ALL=C head -c "$bytes" <&4 3>&- 4<&- | { (run "$@"); code=$?; cat >/dev/null; exit $code; } & ;;
-  key) key=$1; : & ;;
+  feed) LC_ALL=C head -c "$tp_bytes" <&4 3>&- 4<&- | { (run "$@"); tp_code=$?; cat >/dev/null; exit $tp_code; } & ;;
+  key) tp_key=$1; : & ;;
   esac
-  [ -z "$hit" ] || kill -9 -1
+  [ -z "$tp_hit" ] || kill -9 -1
   wait $!
-  code=$?
-  [ -z "$hit" ] || code=137
+  tp_code=$?
+  [ -z "$tp_hit" ] || tp_code=137
   sweep
   look
-  free=-
-  may_be_full && free=$(LC_ALL=C stat -f --printf=%a:%d, $folders)
-  set -- "$nonce" $code $((used - used_before)) $((killed - killed_before)) $((refused - refused_before)) "\${free:--}"
+  tp_free=-
+  may_be_full && tp_free=$(LC_ALL=C stat -f --printf=%a:%d, $tp_folders)
+  set -- "$tp_nonce" $tp_code $((tp_used - tp_used_before)) $((tp_killed - tp_killed_before)) $((tp_refused - tp_refused_before)) "\${tp_free:--}"
   printf '\\001%s %s %s %s %s %s\\n' "$@"
   printf '\\001%s %s %s %s %s %s\\n' "$@" >&3
 done
@@ -137,5 +138,5 @@ export type Kind = "run" | "feed" | "talk" | "key";
 /** For `eval`, on one line. */
 export function quote(word: string): string {
   if (word.includes("\0")) throw new RangeError("a word of a command holds a NUL byte");
-  return `'${word.replaceAll("'", "'\\''").replaceAll("\n", "'\"$newline\"'")}'`;
+  return `'${word.replaceAll("'", "'\\''").replaceAll("\n", "'\"$tp_newline\"'")}'`;
 }
