@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../infra/stack/index.ts";
 import { openCli } from "../support/cli.ts";
 import { scrape, total } from "../support/scrape.ts";
@@ -97,6 +97,38 @@ describe("the loop", { timeout: 900_000 }, () => {
     const refused = await undisturbed.run(["run", experiment, "--name", "first", "--set", "climb.updates=4"]);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain("climb.updates");
+  });
+
+  describe("a replay", () => {
+    // One task, and rollouts of its own for the second update.
+    const less = ["synthesis.poolTasks=1", "climb.updates=2", "climb.tasksPerBatch=1"];
+    const measured = ["evaluation.greedy=false", "evaluation.sets.heldout.samplesPerTask=1"];
+    // biome-ignore lint/suspicious/noExplicitAny: JSON of the command line
+    let original: any;
+    beforeAll(async () => {
+      const set = [...less, ...measured].flatMap((override) => ["--set", override]);
+      original = await undisturbed.json("run", experiment, "--name", "replayed", ...set);
+    }, 900_000);
+
+    it.each(["synthesise", "filter", "rollout"])(
+      "from %s comes to the same, makes that and all after it anew, and nothing before",
+      async (from) => {
+        const replay = ["replay", "replayed", "1", "--from", from];
+        const plan = await undisturbed.json(...replay, "--dry-run");
+        const sum = (of: "reused" | "redone"): number =>
+          plan.pieces.reduce((total: number, pieces: Record<string, number>) => total + pieces[of]!, 0);
+        const { policy, iterations, status } = await undisturbed.json(...replay, "--wait");
+        expect({ policy, status }).toEqual({ policy: original.policy, status: "done" });
+        expect(iterations[1]).toMatchObject({
+          try: plan.try,
+          evaluation: original.iterations[1].evaluation,
+          pieces: { reused: sum("reused"), made: sum("redone") },
+        });
+        expect(sum("redone")).toBeGreaterThan(0);
+        expect(sum("reused") > 0).toBe(from !== "synthesise");
+        expect((await undisturbed.run(["diff", "replayed/1/1", `replayed/1/${plan.try}`])).code).toBe(0);
+      },
+    );
   });
 
   it("ends with the same policy bytes under another name, in another folder, with every process killed on the way", async () => {
