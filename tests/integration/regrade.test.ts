@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { SandboxServices } from "../../activities/index.ts";
 import type { CandidateRef, GroupInput } from "../../activities/types.ts";
+import { listText, reportLines } from "../../apps/cli/commands/regrade.ts";
 import { regradeAll } from "../../apps/control/regrade.ts";
 import type { Reuse } from "../../core/reuse.ts";
 import { parseExperimentFile } from "../../core/schemas/index.ts";
@@ -159,10 +160,18 @@ describe("regrade", () => {
       const whole = { regrade, iteration: null, total: 3, graded: 3, isComplete: true };
       const partial = { ...whole, regrade: regrade! + 1, graded: 1, isComplete: false };
       expect(await runs()).toMatchObject([whole, partial]);
+      expect(
+        listText(await runs())
+          .split("\n")
+          .slice(-2),
+      ).toEqual([expect.stringMatching(/ 3 of 3$/), expect.stringMatching(/ partial: 1 of 3$/)]);
       const graded = vi.spyOn(grading, "grade");
       const report = await again("same");
       expect(report).toMatchObject({ regrade: regrade! + 1, total: 3, graded: 3, before: 1, lost: [] });
       expect(report.changed).toEqual(changed);
+      expect(reportLines(report)).toContain(
+        `regrade ${regrade! + 1} was cut half way after 1: it went on with the rest`,
+      );
       expect(graded).toHaveBeenCalledTimes(2);
       graded.mockRestore();
       expect(await runs()).toMatchObject([whole, { ...partial, graded: 3, isComplete: true }]);

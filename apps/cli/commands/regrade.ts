@@ -46,7 +46,7 @@ export function register(program: Command): void {
       if (list) {
         const runs = await withRecord((session) => listExperimentRegrades(session, experiment));
         if (wantsJson(self)) writeJson({ regrades: runs });
-        else writeLine(runs.length === 0 ? "no regrade is on record" : formatTable(runs, runColumns));
+        else writeLine(listText(runs));
         return;
       }
       const progress = new ProgressLine();
@@ -93,6 +93,10 @@ export function reportLines({ regrade, graded, before, changed, lost }: RegradeR
   lines.push(`${graded} graded again, ${changed.length} changed, ${lost.length} without a verdict; ${kept}`);
   return lines;
 }
+
+/** How far each came, the first one first. */
+export const listText = (runs: readonly RegradeRun[]): string =>
+  runs.length === 0 ? "no regrade is on record" : formatTable(runs, runColumns);
 
 /** "40 of 40", or "partial: 12 of 40". */
 function stateOf({ isComplete, graded, total }: RegradeRun): string {
