@@ -2,8 +2,8 @@
  * The box of a verifier that has an image of its own: the agent's box is made again, artifacts are taken out of it, and it is gone before
  * the box that judges is there.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import type { VerifierBox } from "../../core/task.ts";
 import {
@@ -61,14 +61,10 @@ export async function judgeBox(
   }
 }
 
-let empty: string | undefined;
-
-/** An empty folder: of the image's tree there is no copy here, all of it is as the image has it. */
+/** An empty folder, this user's alone: of the image's tree there is no copy here, all of it is as the image has it. */
 function nothing(): string {
-  if (empty !== undefined) return empty;
-  const folder = mkdtempSync(join(tmpdir(), "tadpole-empty-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  empty = folder;
+  const folder = join(tmpdir(), `tadpole-empty-${userInfo().uid}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   return folder;
 }
 
