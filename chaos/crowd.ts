@@ -11,7 +11,7 @@ import type { RunState } from "./progress.ts";
 import type { Disturber } from "./run.ts";
 import { SlowPolicy } from "./slow.ts";
 
-/** All of them have to boot, on a machine that is busy with nothing else; then as many have to be taken up again. */
+/** Enough for some hundreds on a small machine: to boot, to have a turn each, to be taken up again. */
 const GATHER_SECONDS = 300;
 const TURNS_SECONDS = 120;
 const RETURN_SECONDS = 180;
@@ -55,7 +55,6 @@ export class CrowdKill implements Disturber {
     try {
       await this.#gather(runtime, policy, db);
       await this.#kill(folder, runtime, db);
-      policy.pace = "slow";
     } finally {
       await policy.end();
     }
@@ -94,7 +93,7 @@ export class CrowdKill implements Disturber {
       .slice(0, Math.floor(this.live / 4));
     for (const slot of this.gone) await runtime.removeSlot({ experiment, slot });
     say(`kill: sandbox (pid ${identity.pid}) with ${this.live} live; ${this.gone.length} of them are gone`);
-    const made = await sandboxesAgain(runtime, crowd, at);
+    const made = await sandboxesAgain(runtime, db, crowd, at);
     const resumed = await resumedSlots(db, this.interrupted);
     this.returns = new Map(
       [...made].map(([slot, how]) => [
@@ -134,9 +133,19 @@ async function resumedSlots(db: Db, slots: readonly string[]): Promise<ReadonlyS
   return new Set(rows.map((row) => row.rollout_key));
 }
 
-/** By slot of the crowd, the first sandbox of a later attempt; waits until each has one. A sandbox that was taken over keeps the time it was made. */
+async function acceptedSlots(db: Db, slots: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom("rollouts")
+    .select("key")
+    .where("key", "in", [...slots])
+    .execute();
+  return new Set(rows.map(({ key }) => key));
+}
+
+/** By slot of the crowd, the first sandbox of a later attempt; waits until each has one, or is done. A sandbox that was taken over keeps the time it was made. */
 async function sandboxesAgain(
   runtime: SandboxRuntime,
+  db: Db,
   crowd: readonly SandboxInfo[],
   killedAt: number,
 ): Promise<ReadonlyMap<string, "adopted" | "made">> {
@@ -148,7 +157,8 @@ async function sandboxesAgain(
       const isLater = attempt > (waited.get(slot) ?? attempt) && !fence.endsWith("-replay");
       if (isLater && !seen.has(slot)) seen.set(slot, created <= killedAt ? "adopted" : "made");
     }
-    return seen.size === waited.size;
+    const done = await acceptedSlots(db, [...waited.keys()]);
+    return [...waited.keys()].every((slot) => seen.has(slot) || done.has(slot));
   });
   return seen;
 }
