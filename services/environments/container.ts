@@ -65,8 +65,19 @@ export async function archiveAt(container: Container, path: string): Promise<Uin
   return Buffer.concat(chunks);
 }
 
+/** Throws `EnvironmentError("unknown")` where the container has no such folder. */
+export async function assertFolder(container: Container, what: string, folder: string): Promise<void> {
+  await container.infoArchive({ path: folder }).catch((cause: { readonly statusCode?: number }) => {
+    if (cause.statusCode !== 404) throw cause;
+    throw new EnvironmentError("unknown", `${what} has no folder ${folder}; name another by --workdir`, {
+      cause,
+    });
+  });
+}
+
 /**
- * The image by its id, with `workdir` or its own working folder. Throws `EnvironmentError("install")`; `remedy` says how a folder is named.
+ * The image by its id, with `workdir` or its own working folder. Throws `EnvironmentError`: `install`, or `unknown` without a folder; `remedy` says how one
+ * is named.
  */
 export async function locateImage(
   reference: string,
@@ -87,7 +98,7 @@ export async function locateImage(
   const folder = workdir ?? found.Config.WorkingDir;
   if (!/^\/./.test(folder ?? ""))
     throw new EnvironmentError(
-      "install",
+      "unknown",
       `docker:${reference}: expected a working folder, found ${JSON.stringify(folder)}; ${remedy}`,
     );
   return { reference: found.Id, workdir: folder };

@@ -4,7 +4,15 @@ import { basename } from "node:path";
 import { connectDocker, type SandboxImage, type TarEntry, tar } from "../sandbox/index.ts";
 import { type Unpacked, unpack } from "./archive.ts";
 import type { PinnedEntry } from "./catalogue.ts";
-import { archiveAt, type Container, commit, locateImage, runToEnd, withContainer } from "./container.ts";
+import {
+  archiveAt,
+  assertFolder,
+  type Container,
+  commit,
+  locateImage,
+  runToEnd,
+  withContainer,
+} from "./container.ts";
 import { assertPaths, type Gathered, type GatherOptions } from "./materials.ts";
 import { snapshotOf } from "./snapshot.ts";
 
@@ -36,7 +44,7 @@ export type NoteImage = (id: string, reference: string) => void;
 
 /**
  * Pins an image of the local daemon: a new one on top of it, in whose working tree every `.git` is replaced by a history of one commit. `workdir`
- * defaults to the image's own. Throws `EnvironmentError("install")`.
+ * defaults to the image's own. Throws `EnvironmentError`.
  */
 export async function pinImage(
   reference: string,
@@ -57,6 +65,7 @@ export async function pinImage(
   }
   const strip = ["find", folder, "-name", ".git", "-prune", "-exec", "rm", "-rf", "{}", "+"];
   const id = await withContainer(below, strip, async (container) => {
+    await assertFolder(container, `docker:${reference}`, folder);
     await runToEnd(container, `its history could not be removed: ${strip.join(" ")}`);
     const { files } = await readWorkdir(container, image);
     const entries = [...snapshotOf(files)].map(
