@@ -280,6 +280,7 @@ describe("a report", () => {
               row: row as never,
               statement: testStatement(testTask(0).id, 1, evil),
               change: [{ kind: "delete", path: evil }],
+              flags: [],
               trajectory: { ...trajectory, messages },
             },
           },
