@@ -1,8 +1,8 @@
 /** The folder of a runtime's records: one folder per sandbox, named by slot and fence, whatever the sandbox itself is. */
-import { readdirSync, renameSync } from "node:fs";
+import { readdirSync, renameSync, statSync } from "node:fs";
 import { clearOrphaned, readIdentity, readLife, readOwner, writeOrphaned } from "./label.ts";
-import { judge } from "./life.ts";
-import { SandboxError, type SandboxIdentity } from "./runtime.ts";
+import { judge, stateOf } from "./life.ts";
+import { SandboxError, type SandboxIdentity, type SandboxInfo } from "./runtime.ts";
 
 const SANDBOX_NAME = /^[0-9a-f]{24}$/;
 
@@ -50,6 +50,22 @@ export function isPastUse(
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
   return verdict === "orphaned" || verdict === "expired";
+}
+
+/** The sandbox whose folder that is; undefined where it is going or gone. */
+export function infoOf(
+  root: string,
+  name: string,
+  runtime: SandboxInfo["runtime"],
+  now: number,
+): SandboxInfo | undefined {
+  const folder = `${root}/${name}`;
+  const identity = readIdentity(folder);
+  // Whoever takes a sandbox over renames its folder, which stays the one that was made.
+  const made = statSync(folder, { throwIfNoEntry: false });
+  if (identity === undefined || made === undefined) return undefined;
+  const state = stateOf(readLife(folder, identity), now);
+  return { name, runtime, identity, created: Math.round(made.birthtimeMs), state };
 }
 
 /** Names of the sandboxes of a slot but that of the fence `keep`. */

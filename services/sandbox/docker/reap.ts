@@ -1,8 +1,6 @@
 /** All sandboxes of a data folder, by their folders and by the daemon's labels: listed, and removed where nobody may go on in them. */
-import { statSync } from "node:fs";
-import { isAbandoned, readIdentity, readLife } from "../label.ts";
-import { stateOf } from "../life.ts";
-import { isPastUse, isSandboxName, listFolder, namesOfSlot } from "../records.ts";
+import { isAbandoned, readIdentity } from "../label.ts";
+import { infoOf, isPastUse, isSandboxName, listFolder, namesOfSlot } from "../records.ts";
 import type { SandboxIdentity, SandboxInfo } from "../runtime.ts";
 import { identityOf, LABELS } from "./container.ts";
 import type { ListedContainer } from "./daemon.ts";
@@ -51,14 +49,10 @@ export async function listSandboxes(
 ): Promise<readonly SandboxInfo[]> {
   const { root } = place;
   const held = listFolder(root).flatMap((name): SandboxInfo[] => {
-    const folder = `${root}/${name}`;
     const stuck = isStuck(place, name);
-    const identity = stuck || isSandboxName(name) ? readIdentity(folder) : undefined;
-    const made = statSync(folder, { throwIfNoEntry: false });
-    if (identity === undefined || made === undefined) return [];
-    const found = stateOf(readLife(folder, identity), now);
-    const state = stuck && found === "live" ? "orphaned" : found;
-    return [{ name, runtime, identity, created: Math.round(made.birthtimeMs), state }];
+    const info = stuck || isSandboxName(name) ? infoOf(root, name, runtime, now) : undefined;
+    if (info === undefined) return [];
+    return [stuck && info.state === "live" ? { ...info, state: "orphaned" } : info];
   });
   const lost = (await orphans(place)).flatMap(({ name, labels, created }): SandboxInfo[] => {
     const identity = identityOf(labels);

@@ -1,15 +1,6 @@
 /** The process runtime: sandboxes as folders, commands in bubblewrap. Needs no daemon and no root. */
 import { execFile } from "node:child_process";
-import {
-  chmodSync,
-  constants,
-  copyFileSync,
-  lstatSync,
-  mkdirSync,
-  renameSync,
-  statSync,
-  symlinkSync,
-} from "node:fs";
+import { chmodSync, constants, copyFileSync, lstatSync, mkdirSync, renameSync, symlinkSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -18,16 +9,21 @@ import {
   isAbandoned,
   newOwner,
   ownerName,
-  readIdentity,
   readLabel,
-  readLife,
   sandboxName,
   takeOver,
   writeLabel,
   writeOwner,
 } from "../label.ts";
-import { stateOf } from "../life.ts";
-import { isPastUse, isSandboxName, listFolder, namesOfSlot, notMade, renameIfThere } from "../records.ts";
+import {
+  infoOf,
+  isPastUse,
+  isSandboxName,
+  listFolder,
+  namesOfSlot,
+  notMade,
+  renameIfThere,
+} from "../records.ts";
 import {
   type Sandbox,
   SandboxError,
@@ -165,15 +161,9 @@ class ProcessRuntime implements SandboxRuntime {
   }
 
   async list(now: number): Promise<readonly SandboxInfo[]> {
-    return listFolder(this.options.root).flatMap((name): SandboxInfo[] => {
-      const folder = `${this.options.root}/${name}`;
-      const identity = isSandboxName(name) ? readIdentity(folder) : undefined;
-      // The folder of temporary files is made with the sandbox, and never renamed by itself.
-      const made = statSync(`${folder}/tmp`, { throwIfNoEntry: false });
-      if (identity === undefined || made === undefined) return [];
-      const state = stateOf(readLife(folder, identity), now);
-      return [{ name, runtime: this.name, identity, created: Math.round(made.birthtimeMs), state }];
-    });
+    const { root } = this.options;
+    const names = listFolder(root).filter(isSandboxName);
+    return names.flatMap((name) => infoOf(root, name, this.name, now) ?? []);
   }
 
   async removeSlot(slot: Pick<SandboxIdentity, "experiment" | "slot">, keep?: string): Promise<number> {
