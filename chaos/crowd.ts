@@ -73,7 +73,9 @@ export class CrowdKill implements Disturber {
     policy.pace = "slow";
     await until(TURNS_SECONDS, async () => {
       const found = await ledgerOf(db, experiment);
-      return found.turns >= turns && found.slots >= live;
+      // Once some are done, before too few are left.
+      const isThinning = (await crowdOf(runtime)).length <= live;
+      return isThinning || (found.turns >= turns && found.slots >= live);
     });
     policy.pace = "still";
   }
@@ -83,9 +85,10 @@ export class CrowdKill implements Disturber {
     const identity = serving(folder, "sandbox");
     if (this.live < live || identity === null) return;
     const crowd = await crowdOf(runtime);
+    this.live = crowd.length;
+    if (this.live === 0) return;
     const at = Date.now();
     this.killed = await killProcess("sandbox", identity);
-    this.live = crowd.length;
     // A quarter goes with the worker, as with its host: their calls have to be made again.
     this.interrupted = crowd.map(({ identity }) => identity.slot).sort();
     this.gone = random(seed, "chaos", "gone")
