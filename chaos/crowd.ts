@@ -74,7 +74,9 @@ export class CrowdKill implements Disturber {
     await until(TURNS_SECONDS, async () => {
       const found = await ledgerOf(db, experiment);
       // Once some are done, before too few are left.
-      const isThinning = (await crowdOf(runtime)).length <= live;
+      const now = (await crowdOf(runtime)).length;
+      const isThinning = now <= live && now < this.live;
+      this.live = Math.max(this.live, now);
       return isThinning || (found.turns >= turns && found.slots >= live);
     });
     policy.pace = "still";
