@@ -167,7 +167,7 @@ describe("an experiment", () => {
       kind: "conflict",
       message: expect.stringMatching(/"one" already exists with other settings: iterations, seed /),
     });
-    expect((await getExperiment(db, "one")).seed).toBe(8);
+    expect((await getExperiment(db, "one")).seed).toBe(7);
   });
 
   it("keeps its status with its result", async () => {
