@@ -381,31 +381,4 @@ describe("runExperiment", () => {
       { next: 3, policy: { id: "start+1+2+1+2" }, used: { kind: "keys" } },
     ]);
   });
-
-  it("climbs on the first iteration's pool where it is frozen, and draws nothing for it", async () => {
-    const pool = [
-      { taskId: "t1", environment: "a", level: 3, passRate: 0.25 },
-      { taskId: "t0", environment: "b", level: null, passRate: null },
-    ];
-    const recorder = new Recorder({ findPool: () => pool });
-    const settings = changed("iterations=3", "climb.updates=1", "synthesis.pool=frozen");
-    await bench.run("runExperiment", "exp/frozen", { name: "frozen", settings }, recorder);
-    expect(recorder.inputs("findPool")).toEqual(
-      [1, 1].map((iteration) => ({ experiment: "frozen", iteration })),
-    );
-    const pools = recorder.inputs("synthesise").filter(({ choice }) => choice === "random");
-    expect(new Set(pools.map(({ scope }) => scope?.iteration))).toEqual(new Set([1]));
-    const climbed = recorder
-      .inputs("verify")
-      .filter(({ phase, scope }) => phase === "climb" && scope.iteration > 1)
-      .map(({ scope, taskId, level }) => `${scope.iteration}: ${taskId} at ${level}`);
-    // What no probe chose a level for has the first one.
-    expect(climbed.sort()).toEqual(["2: t0 at 2", "2: t1 at 3", "3: t0 at 2", "3: t1 at 3"]);
-    const pinned = recorder.inputs("recordIteration").map((record) => record.pinned as RunIterationInput);
-    expect(pinned.find(({ scope }) => scope.iteration === 1)!.pool).toBeUndefined();
-    expect(pinned.find(({ scope }) => scope.iteration === 2)!.pool!.map(({ taskId }) => taskId)).toEqual([
-      "t1",
-      "t0",
-    ]);
-  });
 });
