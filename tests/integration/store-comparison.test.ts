@@ -18,11 +18,11 @@ async function measure(
   experiment: string,
   iteration: number,
   passes: readonly number[],
-  { policy = policyRef(iteration === 0 ? "start" : "end").id, hash = "hash" } = {},
+  { policy = policyRef(iteration === 0 ? "start" : "end").id, hash = "hash", try: attempt = 1 } = {},
 ): Promise<void> {
   for (const set of ["functions", "unseen"])
     await recordEvaluation(record.db, {
-      key: `${experiment}/${iteration}/${set}/sampled${policy === "other" ? "/other" : ""}`,
+      key: `${experiment}/${iteration}/${set}/sampled/${policy}/${attempt}`,
       experiment,
       iteration,
       policy,
@@ -41,7 +41,9 @@ async function measure(
 it("compares the policies that were chosen, on the tasks they share, with their pools", async () => {
   for (const name of ["one", "two"]) await measure(name, 0, [0, 1, 0]);
   await measure("one", 1, [1, 1, 1]);
-  await measure("two", 1, [2, 2, 1]);
+  // A later try ended with the same policy and measured it again.
+  await measure("two", 1, [0, 0, 2]);
+  await measure("two", 1, [2, 2, 1], { try: 2 });
   // A checkpoint that was not chosen is none of it.
   await measure("two", 1, [0, 0, 0], { policy: "other" });
   const arms = [
