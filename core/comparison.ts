@@ -10,7 +10,7 @@ import {
 /** One measurement of a policy on all held-out sets. */
 export interface MeasuredPolicy {
   readonly iteration: number;
-  /** By `<hash of the set>/<task>`: what a result is paired by. */
+  /** By `<set>/<task>`, tasks having their content as their name: what a result is paired by. */
   readonly results: ReadonlyMap<string, TaskResult>;
 }
 
@@ -93,7 +93,7 @@ function checkRun({ experiment, measured }: ComparedRun, tasks: readonly string[
     if (known !== tasks.length || results.size !== tasks.length)
       throw new ComparisonError(
         "tasks-differ",
-        `${experiment} was measured on other held-out tasks than ${first} (${results.size} at iteration ${iteration}, ${known} of them among its ${tasks.length}): expected equal evaluation.sets and evaluation.seed`,
+        `${experiment} was measured on other held-out tasks than ${first} (${results.size} at iteration ${iteration}, ${known} of them among its ${tasks.length}): expected equal evaluation.sets, evaluation.seed and environments`,
       );
   }
 }

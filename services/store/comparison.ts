@@ -56,7 +56,7 @@ async function measuredPolicies(
   const tries = await currentTries(db, experiment);
   const rows = await db
     .selectFrom("evaluations")
-    .select(["iteration", "set_name", "set_hash", "policy", "results"])
+    .select(["iteration", "set_name", "policy", "results"])
     .distinctOn(["iteration", "set_name", "policy"])
     .where("experiment", "=", experiment)
     .where("mode", "=", "sampled")
@@ -73,9 +73,9 @@ async function measuredPolicies(
     const policy = iteration === 0 ? (start ?? rows[0]!.policy) : ends.get(iteration);
     const own = rows.filter((row) => row.iteration === iteration && row.policy === policy);
     if (own.length < sets.length) return [];
-    const results = own.flatMap(({ set_hash, results: found }) =>
+    const results = own.flatMap(({ set_name, results: found }) =>
       (found as (TaskResult & { readonly taskId: string })[]).map(
-        ({ taskId, passes, runs }) => [`${set_hash}/${taskId}`, { passes, runs }] as const,
+        ({ taskId, passes, runs }) => [`${set_name}/${taskId}`, { passes, runs }] as const,
       ),
     );
     return [{ iteration, results: new Map(results) }];

@@ -6,6 +6,9 @@ import type { RolloutRow } from "./rollouts.ts";
 import type { Executor } from "./rows.ts";
 import { latestTries } from "./summary.ts";
 
+/** Postgres' largest: while a pool is being filled, all count. */
+const MAX_INTEGER = 2 ** 31 - 1;
+
 export interface AdmittedTask {
   readonly taskId: string;
   /** Level of the statement it was admitted with. */
@@ -13,7 +16,7 @@ export interface AdmittedTask {
 }
 
 /**
- * Tasks that the latest try of each iteration admitted, or, where nothing was probed, trained on; in that order, each once, with the first
+ * Tasks that the latest try of each iteration admitted (candidates beyond the last that its pool read are none of them), or, where nothing was probed, trained on; in that order, each once, with the first
  * level it was admitted at.
  */
 export async function admittedTasks(db: Executor, experiment: string): Promise<AdmittedTask[]> {
@@ -22,7 +25,8 @@ export async function admittedTasks(db: Executor, experiment: string): Promise<A
     const { rows } = await sql<{ task_id: string; level: number }>`
       with probed as (
         select distinct on (candidate) candidate, task_id, level, decision from probes
-        where scope = ${scopeKey(row)} order by candidate, refinement desc
+        where scope = ${scopeKey(row)} and candidate <= ${row.last_candidate ?? MAX_INTEGER}
+        order by candidate, refinement desc
       ), trained as (
         select min(key) as candidate, task_id, level from groups
         where experiment = ${experiment} and iteration = ${row.iteration} and try = ${row.try} and phase = 'climb'

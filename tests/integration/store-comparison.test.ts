@@ -18,7 +18,7 @@ async function measure(
   experiment: string,
   iteration: number,
   passes: readonly number[],
-  { policy = policyRef(iteration === 0 ? "start" : "end").id, hash = "hash", try: attempt = 1 } = {},
+  { policy = policyRef(iteration === 0 ? "start" : "end").id, first = 0, try: attempt = 1 } = {},
 ): Promise<void> {
   for (const set of ["functions", "unseen"])
     await recordEvaluation(record.db, {
@@ -27,14 +27,14 @@ async function measure(
       iteration,
       policy,
       set_name: set,
-      set_hash: `${set}-${hash}`,
+      set_hash: `of ${experiment}`,
       mode: "sampled",
       tasks: passes.length,
       samples: 2,
       pass_at_1: 0,
       low: 0,
       high: 1,
-      results: passes.map((count, index) => ({ taskId: testTask(index).id, passes: count, runs: 2 })),
+      results: passes.map((count, index) => ({ taskId: testTask(first + index).id, passes: count, runs: 2 })),
     });
 }
 
@@ -80,7 +80,7 @@ it("compares the policies that were chosen, on the tasks they share, with their 
 
 it("refuses experiments that were measured on other tasks, and unknown ones", async () => {
   await recordTestExperiment(record.db, record.artifacts, "elsewhere");
-  for (const iteration of [0, 1]) await measure("elsewhere", iteration, [0, 1, 0], { hash: "other" });
+  for (const iteration of [0, 1]) await measure("elsewhere", iteration, [0, 1, 0], { first: 1 });
   const against = (name: string) =>
     compareExperiments(record, [
       { name: "one", experiments: ["one"] },

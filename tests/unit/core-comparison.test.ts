@@ -95,7 +95,7 @@ describe("what cannot be compared", () => {
     expect(other).toMatchObject({
       kind: "tasks-differ",
       message:
-        "b-1 was measured on other held-out tasks than a-1 (3 at iteration 0, 2 of them among its 2): expected equal evaluation.sets and evaluation.seed",
+        "b-1 was measured on other held-out tasks than a-1 (3 at iteration 0, 2 of them among its 2): expected equal evaluation.sets, evaluation.seed and environments",
     });
   });
 

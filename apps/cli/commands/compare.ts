@@ -44,6 +44,11 @@ function readArms(words: readonly string[]): ArmNames[] {
       );
     return { name, experiments };
   });
+  for (const { name, experiments } of arms) {
+    const again = experiments.find((experiment, index) => experiments.indexOf(experiment) < index);
+    if (again !== undefined)
+      throw new UsageError(`compare: expected each experiment of ${name} once, found ${again} twice`);
+  }
   if (arms.length < 2) throw new UsageError(`compare: expected at least two arms, found ${arms.length}`);
   const names = arms.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) < index);

@@ -12,6 +12,9 @@ interface CommandOptions {
   readonly list: boolean;
 }
 
+/** Between two lines of progress where none can be redrawn. */
+const NOTE_MS = 10_000;
+
 /** Characters of a test's name that a line has room for. */
 const NAME_WIDTH = 60;
 
@@ -50,14 +53,20 @@ export function register(program: Command): void {
         return;
       }
       const progress = new ProgressLine();
+      let noted = Date.now();
       const report = await withRecord((session) =>
         regrade(session, {
           experiment,
           iteration,
           concurrency,
           dryRun,
-          onProgress: ({ done, total, changed }) =>
-            progress.draw([`graded ${done} of ${total}, ${changed} changed`]),
+          onProgress: ({ done, total, changed }) => {
+            const line = `graded ${done} of ${total}, ${changed} changed`;
+            if (progress.live) return progress.draw([line]);
+            if (Date.now() - noted < NOTE_MS) return;
+            noted = Date.now();
+            progress.note(line);
+          },
         }),
       ).finally(() => progress.clear());
       if (report.changed.length > 0 || report.lost.length > 0) process.exitCode = exitCodes.failed;
