@@ -1,26 +1,57 @@
-/** The texts of canaries (`canary.ts`), by test tool: each loads the sources, then asserts what is false. Pure. */
-import { dirname } from "node:path";
+/** The texts of canaries (`canary.ts`), by test tool: each loads the sources, then asserts what is false; nothing where none could be loaded. Pure. */
 
 /** Assertions of every canary; each a test of its own in the report. */
 export const ASSERTIONS = 5;
 
-type Sources = readonly string[];
-
-/** Relative to the canary's folder. What cannot be loaded by itself is not. */
-const requireAll = (sources: Sources, kind: RegExp): string =>
-  sources
-    .filter((path) => kind.test(path))
-    .map((path) => `try { require(${JSON.stringify(`../${path}`)}); } catch (error) {}\n`)
-    .join("");
+export interface Loading {
+  /** Those that are in the graded tree. */
+  readonly sources: readonly string[];
+  /** The canary is an ES module, which can load both kinds. */
+  readonly isModule: boolean;
+  /** A source that ends the process as it is loaded does not: programs do so, and so does what prints a report of its own before. */
+  readonly keepsExits: boolean;
+}
 
 const COMMON_JS = /\.c?js$/;
-/** The tool translates them. */
+/** The tool, or Node, translates them. */
 const ANY_SCRIPT = /\.[cm]?[jt]sx?$/;
 
+const KEEP_EXITS = `var exit = process.exit;
+process.exit = function () { throw new Error('exit'); };
+`;
+
+/** Paths are relative to the canary's folder. What cannot be loaded by itself is not. */
+function loadAll({ sources, isModule, keepsExits }: Loading, kind: RegExp, load: (path: string) => string) {
+  const loads = sources
+    .filter((path) => (isModule ? ANY_SCRIPT : kind).test(path))
+    .map((path) => `${load(JSON.stringify(`../${path}`))}\n`);
+  return `var loaded = 0;\n${keepsExits ? KEEP_EXITS : ""}${loads.join("")}${keepsExits ? "process.exit = exit;\n" : ""}`;
+}
+
+const requireOne = (path: string): string => `try { require(${path}); loaded++; } catch (error) {}`;
+
+const importOne = (path: string): string =>
+  `await import(${path}).then(function () { loaded++; }, function () {});`;
+
+/** Hooks of `require` translate what Node itself does not. */
+const importOrRequire = (path: string): string =>
+  `try { await import(${path}); loaded++; } catch (error) { ${requireOne(path)} }`;
+
+/** For the tools that load files as Node does. */
+const loadByNode = (loading: Loading): string =>
+  loadAll(loading, COMMON_JS, loading.isModule ? importOrRequire : requireOne);
+
+const head = ({ isModule }: Loading): string =>
+  isModule
+    ? "import { createRequire } from 'node:module';\nvar require = createRequire(import.meta.url);\n"
+    : "";
+
+const whereLoaded = (tests: string): string => `if (loaded > 0) {\n${tests}}\n`;
+
 /** Some packages know tape as tap. */
-const tape = (sources: Sources): string => `var test;
+const tape = (loading: Loading): string => `${head(loading)}var test;
 try { test = require('tape'); } catch (error) { test = require('tap'); }
-${requireAll(sources, COMMON_JS)}test('values', function (t) {
+${loadByNode(loading)}${whereLoaded(`test('values', function (t) {
     t.plan(${ASSERTIONS});
     t.equal(1, 2);
     t.deepEqual([1], [2]);
@@ -28,50 +59,52 @@ ${requireAll(sources, COMMON_JS)}test('values', function (t) {
     t.notOk(true);
     t.throws(function () {});
 });
-`;
+`)}`;
 
-const node = (sources: Sources, it: string): string => `var assert = require('assert');
-var it = ${it};
-${requireAll(sources, COMMON_JS)}it('equal', function () { assert.equal(1, 2); });
+/** What registers tests is looked up when the sources are loaded: they may have replaced it. */
+const node = (loading: Loading, it: string): string => `${head(loading)}var assert = require('assert');
+${loadByNode(loading)}var it = ${it};
+${whereLoaded(`it('equal', function () { assert.equal(1, 2); });
 it('strict', function () { assert.strictEqual('a', 'b'); });
 it('deep', function () { assert.deepEqual([1], [2]); });
 it('throws', function () { assert.throws(function () {}); });
 it('error', function () { throw new Error('values'); });
-`;
+`)}`;
 
-const EXPECTATIONS = `test('equal', function () { expect(1).toBe(2); });
+const EXPECTATIONS = whereLoaded(`test('equal', function () { expect(1).toBe(2); });
 test('deep', function () { expect([1]).toEqual([2]); });
 test('throws', function () { expect(function () {}).toThrow(); });
 test('strict', function () { assert.strictEqual('a', 'b'); });
 test('error', function () { throw new Error('values'); });
-`;
+`);
 
-const jest = (sources: Sources): string =>
-  `var assert = require('assert');\n${requireAll(sources, ANY_SCRIPT)}${EXPECTATIONS}`;
+const jest = (loading: Loading): string =>
+  `var assert = require('assert');\n${loadAll(loading, ANY_SCRIPT, requireOne)}${EXPECTATIONS}`;
 
-const vitest = (sources: Sources): string => `import assert from 'node:assert';
+const vitest = (loading: Loading): string => `import assert from 'node:assert';
 import { expect, test } from 'vitest';
-${sources
-  .filter((path) => ANY_SCRIPT.test(path))
-  .map((path) => `await import(${JSON.stringify(`../${path}`)}).catch(function () {});\n`)
-  .join("")}${EXPECTATIONS}`;
+${loadAll(loading, ANY_SCRIPT, importOne)}${EXPECTATIONS}`;
 
 /** Modules by the names under which tests find them. */
-const python = (sources: Sources, tests: string): string => `import importlib
+const python = ({ sources }: Loading, tests: string): string => `import importlib
 import os
 import sys
 import unittest
 
 tree = os.getcwd() + '/'
+loaded = 0
 for path in ${JSON.stringify(sources.filter((path) => path.endsWith(".py")))}:
     for folder in sorted({entry or tree[:-1] for entry in sys.path}, key=len, reverse=True):
         if (tree + path).startswith(folder + '/'):
             name = (tree + path)[len(folder) + 1:-3].replace('/', '.')
             try:
                 importlib.import_module(name[:-9] if name.endswith('.__init__') else name)
-            except Exception:
+                loaded += 1
+            except BaseException:
                 pass
             break
+if loaded == 0:
+    raise unittest.SkipTest('values')
 
 ${tests}`;
 
@@ -114,14 +147,11 @@ class TestValues(unittest.TestCase):
 `;
 
 /** A package of its own, whose program holds those of the sources: their `init` functions run before its tests do. */
-const go = (sources: Sources, module: string): string => {
-  const folders = new Set(sources.filter((path) => path.endsWith(".go")).map((path) => dirname(path)));
-  const paths = [...folders].sort().map((folder) => (folder === "." ? module : `${module}/${folder}`));
-  return `package values
+const go = (packages: readonly string[]): string => `package values
 
 import (
 	"testing"
-${paths.map((path) => `	_ ${JSON.stringify(path)}\n`).join("")})
+${packages.map((path) => `	_ ${JSON.stringify(path)}\n`).join("")})
 
 func TestEqual(t *testing.T) {
 	if 1 != 2 {
@@ -137,15 +167,14 @@ func TestFailNow(t *testing.T) { t.FailNow() }
 
 func TestErrorf(t *testing.T) { t.Errorf("%v", []int{1}) }
 `;
-};
 
 export const CANARY_TEXTS = {
   tape,
-  mocha: (sources: Sources) => node(sources, "globalThis.it"),
-  "node-test": (sources: Sources) => node(sources, "require('node:test').test"),
+  mocha: (loading: Loading) => node(loading, "globalThis.it"),
+  "node-test": (loading: Loading) => node(loading, "require('node:test').test"),
   jest,
   vitest,
-  pytest: (sources: Sources) => python(sources, PYTEST),
-  unittest: (sources: Sources) => python(sources, UNITTEST),
+  pytest: (loading: Loading) => python(loading, PYTEST),
+  unittest: (loading: Loading) => python(loading, UNITTEST),
   "go-test": go,
 };

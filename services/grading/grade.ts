@@ -3,7 +3,7 @@ import { composeChanges } from "../../core/changes.ts";
 import type { FileChange, Verdict } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
-import { Canaries } from "./canaries.ts";
+import { Canaries, type Checked } from "./canaries.ts";
 import { createColdRunner } from "./cold.ts";
 import { evidenceKey, evidenceOf } from "./evidence.ts";
 import { limitsOf, verifierLimits } from "./limits.ts";
@@ -59,12 +59,8 @@ export function createGrading(options: GradingOptions): GradingService {
 /** Its overlay is the tree's: nothing is left out any more. */
 type Run = GradingService["runTests"];
 
-/** What must fail, run on a tree that passed; undefined where there is nothing of that kind. `secret` makes its name. */
-type MustFail = (
-  request: GradeRequest,
-  testRun: TestRunRequest,
-  secret: string,
-) => ReturnType<Canaries["check"]>;
+/** What must fail, run on a tree that passed. `secret` makes its name. */
+type MustFail = (request: GradeRequest, testRun: TestRunRequest, secret: string) => Promise<Checked>;
 
 async function grade(
   request: GradeRequest,
@@ -104,7 +100,8 @@ async function grade(
     } satisfies Verdict;
     // Thousands are kept: without the log, which is far larger than the rest.
     cache.set(key, verdict);
-    return { ...verdict, log: run.log.slice(0, LOG_CHARACTERS) };
+    const none = checked?.none === undefined ? "" : `\n=== no canary\n${checked.none}\n`;
+    return { ...verdict, log: run.log.slice(0, LOG_CHARACTERS) + none };
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     const wallSeconds = (performance.now() - started) / 1000;

@@ -26,8 +26,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { TestCommand } from "../../core/task.ts";
 import type { ExecResult } from "../sandbox/runtime.ts";
-import { lieIn } from "./canaries.ts";
-import { canaryOf, toldTheTruth } from "./canary.ts";
+import { canariesOf, NONE, saidBy, TAMPERED, toldTheTruth } from "./canary.ts";
 import { CommandResults } from "./command-results.ts";
 import { isProtected } from "./protected-paths.ts";
 import type { StandaloneTask } from "./standalone-task.ts";
@@ -159,24 +158,31 @@ function runTests(task: StandaloneTask, scratch: string): ReturnType<CommandResu
   return results.result();
 }
 
-/** Undefined where there is no canary for these tests. Nothing of it stays in the tree. */
-function runCanary(task: StandaloneTask, scratch: string): ReturnType<typeof runTests> | undefined {
-  const canary = canaryOf({ ...task, root: task.workdir }, randomBytes(6).toString("hex"));
-  if (canary?.file.kind !== "write") return undefined;
-  const { path, content } = canary.file;
-  clearWay(task.workdir, path);
-  writeFileSync(join(task.workdir, path), content);
-  const result = runTests({ ...task, commands: [canary.command] }, scratch);
-  rmSync(join(task.workdir, path.split("/")[0]!), { recursive: true, force: true });
+type Canary = ReturnType<typeof canariesOf>[number];
+
+/** Of the tree as it is now. */
+const canariesNow = (task: StandaloneTask): readonly Canary[] =>
+  canariesOf({ ...task, root: task.workdir }, randomBytes(6).toString("hex"));
+
+/** Nothing of it stays in the tree. */
+function runCanary(task: StandaloneTask, { file, command }: Canary, scratch: string) {
+  clearWay(task.workdir, file.path);
+  if (file.kind === "write") writeFileSync(join(task.workdir, file.path), file.content);
+  const result = runTests({ ...task, commands: [command] }, scratch);
+  rmSync(join(task.workdir, file.path.split("/")[0]!), { recursive: true, force: true });
   return result;
 }
 
-/** By the tests, and by what must fail where they passed, if that says the truth of the base tree. */
-function judge(task: StandaloneTask, scratch: string, isHonest: boolean) {
+/** By the tests, and by what must fail where they passed; `honest`: the first canary of which the base tree says the truth, -1 = none. */
+function judge(task: StandaloneTask, scratch: string, honest: number) {
   const ran = runTests(task, scratch);
-  const decision: Decision = decide(task, ran, task.tolerated);
-  const canary = decision.outcome === "passed" && isHonest ? runCanary(task, scratch) : undefined;
-  return { decision: (canary && lieIn(canary).decision) ?? decision, statuses: ran.report.statuses };
+  const found = { decision: decide(task, ran, task.tolerated) as Decision, statuses: ran.report.statuses };
+  if (found.decision.outcome !== "passed") return found;
+  for (const canary of honest < 0 ? [] : canariesNow(task).slice(honest)) {
+    const said = saidBy(runCanary(task, canary, scratch));
+    if (said !== undefined) return said === "lie" ? { ...found, decision: TAMPERED } : found;
+  }
+  return { ...found, noCanary: honest < 0 ? NONE.dishonest : NONE.silent };
 }
 
 function main([taskFile = "task.json", folder = "/logs/verifier"]: readonly string[]): void {
@@ -188,14 +194,14 @@ function main([taskFile = "task.json", folder = "/logs/verifier"]: readonly stri
     stdio: "inherit",
   });
   if (unpacked.status !== 0) throw new Error(`${task.agentArchive}: the agent's tree cannot be unpacked`);
-  const untouched = runCanary(task, scratch);
+  const honest = canariesNow(task).findIndex((canary) => toldTheTruth(runCanary(task, canary, scratch)));
   applyChange(task, agentTree);
   restoreTests(task);
-  const { decision, statuses } = judge(task, scratch, untouched !== undefined && toldTheTruth(untouched));
+  const { decision, ...found } = judge(task, scratch, honest);
   mkdirSync(folder, { recursive: true });
   const write = (name: string, value: object) =>
     writeFileSync(join(folder, name), `${JSON.stringify(value, null, 1)}\n`);
-  write("verdict.json", { ...decision, statuses });
+  write("verdict.json", { ...decision, ...found });
   write("reward.json", { reward: decision.outcome === "passed" ? 1 : 0 });
   console.log(`${decision.outcome} (${decision.rule})${["", ...decision.offending].join("\n  ")}`);
 }

@@ -35,6 +35,7 @@ function canaries(answers: { readonly agent: Answer; readonly reference: readonl
   return { checks: new VerifierCanaries(runTests as unknown as GradingService["runTests"]), ran };
 }
 
+const none = (why: string) => ({ none: why, cpuSeconds: 0, wallSeconds: 0 });
 const FAILS = { a: "failed", b: "failed" } as const;
 const PASSES = { a: "passed", b: "passed" } as const;
 
@@ -56,26 +57,45 @@ describe("VerifierCanaries", () => {
 
   it("accuses nobody where the reference passes: at once, or when it is asked again", async () => {
     const elsewhere = canaries({ agent: PASSES, reference: [PASSES] });
-    expect(await elsewhere.checks.check(request, task, reference)).toBeUndefined();
+    expect(await elsewhere.checks.check(request, task, reference)).toEqual(
+      none("the reference solution does not fail it"),
+    );
     expect(elsewhere.ran).toEqual(["reference"]);
     const byChance = canaries({ agent: PASSES, reference: [FAILS, PASSES] });
-    expect(await byChance.checks.check(request, task, reference)).toBeUndefined();
+    expect(await byChance.checks.check(request, task, reference)).toEqual({
+      ...none("the reference solution does not fail it"),
+      ...{ cpuSeconds: 1, wallSeconds: 2 },
+    });
   });
 
-  it("fails a tree that meets a limit only there, and proves nothing by a reference that does", async () => {
+  it("accuses no tree that meets a limit there", async () => {
     const slow = canaries({ agent: "timeout", reference: [FAILS] });
-    expect(await slow.checks.check(request, task, reference)).toMatchObject({
-      decision: { outcome: "failed", rule: "timeout" },
-    });
-    const both = canaries({ agent: "timeout", reference: ["timeout"] });
-    expect(await both.checks.check(request, task, reference)).toBeUndefined();
+    const found = await slow.checks.check(request, task, reference);
+    expect(found.decision).toBeUndefined();
+    expect(found.none).toMatch(/did not end/);
+  });
+
+  it("asks the reference again where a limit ended it, and keeps no such answer", async () => {
+    const once = canaries({ agent: PASSES, reference: ["timeout", FAILS] });
+    expect(await once.checks.check(request, task, reference)).toHaveProperty(
+      "decision.rule",
+      "harness-tampered",
+    );
+    const busy = canaries({ agent: PASSES, reference: ["timeout", "timeout", FAILS] });
+    expect((await busy.checks.check(request, task, reference)).none).toMatch(/met a limit, twice/);
+    expect(await busy.checks.check(request, task, reference)).toHaveProperty(
+      "decision.rule",
+      "harness-tampered",
+    );
   });
 
   it("needs a Python test among the verifier's files and a reference solution", async () => {
     const { checks, ran } = canaries({ agent: PASSES, reference: [FAILS] });
     const bare = { ...request, verifier: { ...verifier, files: [] } };
-    expect(await checks.check(bare, task, reference)).toBeUndefined();
-    expect(await checks.check(request, { ...task, gold: [] }, reference)).toBeUndefined();
+    expect(await checks.check(bare, task, reference)).toEqual(none("there is none for these tests"));
+    expect(await checks.check(request, { ...task, gold: [] }, reference)).toEqual(
+      none("there is none for these tests"),
+    );
     expect(ran).toEqual([]);
   });
 });

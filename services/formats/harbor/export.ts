@@ -32,8 +32,8 @@ export type HarborNetwork = "no-network" | "public";
 /** Harbor's agents live in the box, too, and so does the grader. */
 const BOX_MEMORY_MB = 2048;
 const AGENT_SECONDS = 3600;
-/** The tests, and the canary on the base and on the change. */
-const RUNS = 3;
+/** The tests, and the canary on the base and on the change, each perhaps twice. */
+const RUNS = 5;
 /** For the start of the grader and the copy of the tree. */
 const GRADER_SECONDS = 60;
 
