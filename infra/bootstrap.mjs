@@ -52,7 +52,7 @@ async function take(name, step) {
     doing = text;
     line("…", text);
   };
-  const alive = setInterval(() => line("…", `goes on: ${doing.split(/[;,(]/)[0].trim()}`), aliveMs);
+  const alive = setInterval(() => line("…", `goes on: ${doing.split(/[;(]/)[0].trim()}`), aliveMs);
   try {
     line("✓", await step({ env: process.env, root, say }));
     return 0;
