@@ -53,8 +53,29 @@ const JEST: Plan = {
   hidden: '["amazon s3 data", "amazon s3 data"]',
 };
 
+const NODE_TEST: Plan = {
+  environment: "content-type",
+  source: "index.js",
+  solved: "defaultContentType = { type: ''",
+  broken: "defaultContentType = { type: ' '",
+  hiddenFiles: ["test/index.test.js"],
+  hidden: "'text/plain,wrong'",
+};
+/** ES modules, in TypeScript. */
+const VITEST: Plan = {
+  environment: "css-what",
+  source: "src/stringify.ts",
+  solved: '"~ " : " ~ "',
+  broken: '"~ " : " ~"',
+  hiddenFiles: ["src/stringify.spec.ts"],
+  hidden: "Collected Selectors (qwery, sizzle, nwmatcher)",
+};
+
 /** By the test tool that judges. */
-const PLANS = { tape: TAPE, pytest: PYTEST, go: GO, jest: JEST } as const;
+const PLANS = {
+  ...{ tape: TAPE, pytest: PYTEST, go: GO, jest: JEST },
+  ...{ "node-test": NODE_TEST, vitest: VITEST },
+} as const;
 const isPlan = (name: TargetName): name is keyof typeof PLANS => name in PLANS;
 
 /** Environments are prepared with one baseline run: what they are like is proven elsewhere (`npm run env:verify`). */

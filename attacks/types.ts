@@ -15,7 +15,7 @@ export interface Target {
 }
 
 /** By what judges: a test tool; a verifier's script that writes a number (`reward`), or prints a test tool's report (`script`). */
-export type TargetName = "tape" | "pytest" | "go" | "jest" | "reward" | "script";
+export type TargetName = "tape" | "pytest" | "go" | "jest" | "node-test" | "vitest" | "reward" | "script";
 
 /** What a script may know of the host: addresses that answer there. */
 export interface Surroundings {

@@ -6,6 +6,7 @@ import { LIMITS } from "./limits.ts";
 import { NETWORK } from "./network.ts";
 import { NODE_CODE } from "./node-code.ts";
 import { NODE_FILES } from "./node-files.ts";
+import { NODE_TOOLS } from "./node-tools.ts";
 import { ODDITIES } from "./oddities.ts";
 import { PYTHON } from "./python.ts";
 import { REWARDS } from "./rewards.ts";
@@ -17,6 +18,7 @@ export const ATTACKS: readonly Attack[] = [
   ...NODE_FILES,
   ...NODE_CODE,
   ...JEST,
+  ...NODE_TOOLS,
   ...PYTHON,
   ...GO,
   ...REWARDS,

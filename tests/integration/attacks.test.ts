@@ -24,6 +24,9 @@ const PART = new Set([
   ...["weaken-tests", "own-tape-in-modules", "print-and-exit", "patch-tape-for-tests-only", "eat-memory"],
   ...[
     "patch-pytest",
+    "patch-expect",
+    "register-assertions",
+    "patch-vitest-from-a-module",
     "os-exit-with-report",
     "print-report-for-script",
     "pytest-conftest",
