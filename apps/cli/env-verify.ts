@@ -30,12 +30,22 @@ export interface VerifyRequest {
   readonly json: boolean;
 }
 
-/** Exit code: 0 when every environment is what its pins say, else 1. */
+/** Throws SandboxError `unavailable`: without its runtime nothing can be said of an environment. */
+async function assertRuntimes(runtimes: ReadonlySet<SandboxRuntime>): Promise<void> {
+  const { SandboxError } = await import("../../services/sandbox/index.ts");
+  for (const runtime of runtimes) {
+    const reason = await runtime.unavailable();
+    if (reason !== null) throw new SandboxError("unavailable", reason);
+  }
+}
+
+/** Exit code: 0 when every environment is what its pins say, else 1. Throws SandboxError where a runtime of theirs is not to be had. */
 export async function verifyAll(
   partsOf: (name: string) => VerifyParts,
   { names, catalogue, repeats, json }: VerifyRequest,
 ): Promise<0 | 1> {
   const { runtimeFolder, verifyEnvironment } = await import("../../services/environments/index.ts");
+  await assertRuntimes(new Set(names.map((name) => partsOf(name).runtime)));
   const scratchFolder = await mkdtemp(join(tmpdir(), "tadpole-verify-"));
   const view = new ProgressLine();
   const results: Result[] = [];

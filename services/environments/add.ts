@@ -9,7 +9,7 @@ import { addedFolder, loadEntries } from "./added.ts";
 import { CATALOGUE_FOLDER, loadCatalogue } from "./catalogue.ts";
 import { type DetectOptions, detect, loadedPackages, type Manifest, manifestOf } from "./detect.ts";
 import { EnvironmentError } from "./errors.ts";
-import { moveIntoPlace, runtimeFolder, temporaryPath } from "./folders.ts";
+import { moveIntoPlace, removeAbandoned, runtimeFolder, temporaryPath } from "./folders.ts";
 import { frameworkTools } from "./frameworks.ts";
 import { readCommit, resolveCommit } from "./git.ts";
 import { downloadModule } from "./go.ts";
@@ -71,6 +71,7 @@ export async function addEnvironment(options: AddOptions): Promise<PreparedEnvir
   checkOptions(wanted, options);
   const folder = addedFolder(dataFolder);
   await mkdir(folder, { recursive: true });
+  await removeAbandoned(folder, Date.now());
   const draft = temporaryPath(folder, name);
   await mkdir(draft);
   try {

@@ -1,4 +1,5 @@
 /** Containers that only look into an image or make one on top of it: no sandbox runs in them. */
+import type { Readable } from "node:stream";
 import { connectDocker, helperName, type SandboxImage } from "../sandbox/index.ts";
 import { EnvironmentError } from "./errors.ts";
 
@@ -65,14 +66,21 @@ export async function archiveAt(container: Container, path: string): Promise<Uin
   return Buffer.concat(chunks);
 }
 
-/** Throws `EnvironmentError("unknown")` where the container has no such folder. */
-export async function assertFolder(container: Container, what: string, folder: string): Promise<void> {
-  await container.infoArchive({ path: folder }).catch((cause: { readonly statusCode?: number }) => {
-    if (cause.statusCode !== 404) throw cause;
-    throw new EnvironmentError("unknown", `${what} has no folder ${folder}; name another by --workdir`, {
-      cause,
-    });
-  });
+/** Throws `EnvironmentError("unknown")` where the container has no such folder; `remedy` says how another is named. */
+export async function assertFolder(
+  container: Container,
+  what: string,
+  folder: string,
+  remedy: string,
+): Promise<void> {
+  const answer = (await container
+    .infoArchive({ path: folder })
+    .catch((cause: { readonly statusCode?: number }) => {
+      if (cause.statusCode !== 404) throw cause;
+      throw new EnvironmentError("unknown", `${what} has no folder ${folder}; ${remedy}`, { cause });
+    })) as Readable;
+  // It has no body, but until it is read or destroyed its connection keeps the process alive.
+  answer.destroy();
 }
 
 /**

@@ -44,14 +44,15 @@ export type NoteImage = (id: string, reference: string) => void;
 
 /**
  * Pins an image of the local daemon: a new one on top of it, in whose working tree every `.git` is replaced by a history of one commit. `workdir`
- * defaults to the image's own. Throws `EnvironmentError`.
+ * defaults to the image's own; `remedy` says how another is named. Throws `EnvironmentError`.
  */
 export async function pinImage(
   reference: string,
   workdir: string | undefined,
   note: NoteImage = () => {},
+  remedy = "name one by --workdir",
 ): Promise<SandboxImage> {
-  const image = await locateImage(reference, workdir, "name one by --workdir");
+  const image = await locateImage(reference, workdir, remedy);
   const { reference: below, workdir: folder } = image;
   // Each commit has an id of its own; an image that was pinned before keeps the one it has.
   const pinnedName = `${reference}, pinned`;
@@ -65,7 +66,7 @@ export async function pinImage(
   }
   const strip = ["find", folder, "-name", ".git", "-prune", "-exec", "rm", "-rf", "{}", "+"];
   const id = await withContainer(below, strip, async (container) => {
-    await assertFolder(container, `docker:${reference}`, folder);
+    await assertFolder(container, `docker:${reference}`, folder, remedy);
     await runToEnd(container, `its history could not be removed: ${strip.join(" ")}`);
     const { files } = await readWorkdir(container, image);
     const entries = [...snapshotOf(files)].map(

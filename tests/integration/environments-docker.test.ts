@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -302,6 +302,25 @@ describe.runIf(runs)("an image", () => {
       await expect(add({ name: "refused", ...changes })).rejects.toThrow(message);
     expect(await readdir(join(data(), "environments", "added"))).toEqual(["boxed-stack"]);
   }, 240_000);
+
+  it("leaves nothing behind that keeps the process which looked into it alive", async () => {
+    const script = `
+      import { assertFolder, withContainer } from "./services/environments/container.ts";
+      const look = (folder) => withContainer(process.argv[1], ["true"], (box) => assertFolder(box, "it", folder, "none"));
+      await look("${WORKDIR}");
+      console.log(await look("/no/such").catch(({ kind }) => kind));`;
+    const args = ["--input-type=module", "-e", script, image];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 20_000 });
+    expect(stdout).toBe("unknown\n");
+  }, 60_000);
+
+  it("is added once what a killed one left an hour ago is gone", async () => {
+    const folder = join(data(), "environments", "added");
+    for (const name of [".tmp-old", ".tmp-new"]) await mkdir(join(folder, name));
+    await utimes(join(folder, ".tmp-old"), 0, 0);
+    await expect(add({ name: "again", source: "docker:tadpole-no-such-image:none" })).rejects.toThrow();
+    expect((await readdir(folder)).sort()).toEqual([".tmp-new", "boxed-stack"]);
+  });
 
   it("is removed with what was prepared of it", async () => {
     await removeEnvironment({
