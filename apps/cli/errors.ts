@@ -13,12 +13,22 @@ export class UsageError extends Error {
   }
 }
 
+/** Ctrl-C, where a command has something to end first. */
+export class InterruptedError extends Error {
+  readonly kind = "interrupted";
+  constructor() {
+    super("interrupted");
+    this.name = "InterruptedError";
+  }
+}
+
 /** Kinds, per class, that are the caller's input; every other kind is a failure. */
 const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   UsageError: "all",
   SettingsError: "all",
   StackError: ["settings", "port", "data-folder", "version", "disk", "unreachable"],
-  BuildError: ["step"],
+  BuildError: ["step", "timeout"],
+  ImportError: "all",
   EnvironmentError: ["unknown", "no-source", "catalogue", "tests-fail", "unstable", "source-copy", "in-use"],
   ComparisonError: "all",
   ReplayError: "all",

@@ -36,6 +36,12 @@ export interface ImportProof {
   readonly proven: boolean;
 }
 
+export interface VerifyImportOptions {
+  readonly signal?: AbortSignal;
+  /** Told what a Dockerfile's build is at. */
+  readonly log?: (line: string) => void;
+}
+
 /**
  * Prepares the import's box in Docker and grades in it, cold. Throws StoreError `missing`, SandboxError `unavailable`, and what
  * `prepareImport` throws, for an image that is not to be had or a solution that does not fit.
@@ -43,7 +49,7 @@ export interface ImportProof {
 export async function verifyImport(
   context: Context,
   key: string,
-  signal?: AbortSignal,
+  { signal, log }: VerifyImportOptions = {},
 ): Promise<ImportProof> {
   const { db, artifacts, stack } = context;
   const { artifact, origin, ...row } = await getImport(db, key);
@@ -62,6 +68,7 @@ export async function verifyImport(
       pull: (reference) => images.pull(reference, signal),
       note: (id, reference) => images.built(id, reference),
       ...(signal && { signal }),
+      ...(log && { log }),
     });
     const { environment, task } = prepared;
     const grade = async (change: readonly FileChange[]): Promise<Found> => {
@@ -93,7 +100,10 @@ async function record(
 ): Promise<void> {
   const summary = { tests: 0, unstable: [], baselineRuns: 0, cpuSeconds: 0 };
   const version = environment.image?.reference ?? "";
-  await recordEnvironment(db, { key: environment.key, name, version, status: "ready", summary });
-  await recordTask(db, task, await putJson(recordedArtifacts(artifacts, db), task, "task"));
-  await recordStatement(db, statement);
+  const artifact = await putJson(recordedArtifacts(artifacts, db), task, "task");
+  await db.transaction().execute(async (tx) => {
+    await recordEnvironment(tx, { key: environment.key, name, version, status: "ready", summary });
+    await recordTask(tx, task, artifact);
+    await recordStatement(tx, statement);
+  });
 }

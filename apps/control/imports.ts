@@ -46,6 +46,11 @@ export interface Refusal {
   readonly message: string;
 }
 
+export interface Noted {
+  readonly tasks: number;
+  readonly first: string;
+}
+
 export interface ImportReport {
   /** Nothing was recorded. */
   readonly dryRun: boolean;
@@ -58,8 +63,8 @@ export interface ImportReport {
   readonly refused: number;
   /** The first of them. */
   readonly refusals: readonly Refusal[];
-  /** What was read in another way than its source does: each sentence with the number of its tasks. */
-  readonly notes: Readonly<Record<string, number>>;
+  /** What was read in another way than its source does: each sentence with how many tasks it is said of, and the first of them. */
+  readonly notes: Readonly<Record<string, Noted>>;
 }
 
 const REFUSALS_KEPT = 1000;
@@ -74,7 +79,7 @@ export async function importTasks(context: Context | null, request: ImportReques
   };
   const counts = { read: 0, new: 0, changed: 0, unchanged: 0, refused: 0 };
   const refusals: Refusal[] = [];
-  const notes: Record<string, number> = {};
+  const notes: Record<string, Noted> = {};
   const report = { dryRun: context === null, ...counts, refusals, notes };
   for await (const result of IMPORTERS[format].read(path, options)) {
     if ("error" in result) {
@@ -82,7 +87,11 @@ export async function importTasks(context: Context | null, request: ImportReques
       if (refusals.length < REFUSALS_KEPT) refusals.push(refusalOf(result.error));
     } else {
       report.read++;
-      for (const note of result.task.notes) notes[note] = (notes[note] ?? 0) + 1;
+      const { origin } = result.task;
+      for (const note of result.task.notes) {
+        const { tasks, first } = notes[note] ?? { tasks: 0, first: origin.id };
+        notes[note] = { tasks: tasks + 1, first };
+      }
       if (context !== null) report[await record(context, result.task)]++;
     }
     onProgress?.(report);

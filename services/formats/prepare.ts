@@ -15,11 +15,18 @@ import {
   type SandboxImage,
   type SandboxRuntime,
 } from "../sandbox/index.ts";
-import { buildImage } from "./harbor/build.ts";
+import { BuildError, buildImage } from "./harbor/build.ts";
+import { BUILD_SECONDS } from "./harbor/image.ts";
 import { withoutHidden } from "./hidden.ts";
 import { type ResolvedTask, resolveTask } from "./resolve.ts";
 import { scriptRunner } from "./script.ts";
-import type { ImageSource, ImportedTask, ImportedVerifierBox } from "./types.ts";
+import {
+  type ImageSource,
+  ImportError,
+  type ImportedEnvironment,
+  type ImportedTask,
+  type ImportedVerifierBox,
+} from "./types.ts";
 
 export interface PreparedImport extends ResolvedTask {
   readonly environment: PreparedEnvironment;
@@ -33,30 +40,39 @@ export interface PrepareImportOptions {
   readonly pull?: (reference: string) => Promise<unknown>;
   /** Told of each image that is made for it (`ImageCache.built`). */
   readonly note?: NoteImage;
+  /** Told of each step of a build. */
+  readonly log?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Throws EnvironmentError `install` for an image that is not to be had, BuildError for a Dockerfile that does not build, and what
+ * Throws EnvironmentError `install` for an image that is not to be had, BuildError for a Dockerfile that does not build, ImportError `size` for one that
+ * takes too long, and what
  * `resolveTask` throws.
  */
 export async function prepareImport(
   imported: ImportedTask,
-  { dataFolder, runtime, pull, note = () => {}, signal }: PrepareImportOptions,
+  options: PrepareImportOptions,
 ): Promise<PreparedImport> {
+  const { dataFolder, runtime, note = () => {}, signal } = options;
   const client = connectDocker();
   const { environment: wanted, origin, verifierBox } = imported;
   const name = `${origin.format}:${origin.id}`;
-  const find = async (image: ImageSource, what: string): Promise<string> => {
-    const found = await findImage(client, image, pull, signal);
-    if (image.kind === "build") note(found, `${name}, ${what}`);
+  const find = async (box: Boxed, table: string, what: string): Promise<string> => {
+    const { image } = box;
+    if (image.kind === "image") return findImage(client, image.reference, options.pull);
+    const at = { file: origin.file, field: `${table}.build_timeout_sec` };
+    const found = await build(client, { image, limits: box.limits }, at, options);
+    note(found, `${name}, ${what}`);
     return found;
   };
-  const found = await find(wanted.image, "built");
-  const box = verifierBox && (await boxOf(verifierBox, await find(verifierBox.image, "built to judge")));
+  const found = await find(wanted, "environment", "built");
+  const box =
+    verifierBox &&
+    (await boxOf(verifierBox, await find(verifierBox, "verifier.environment", "built to judge")));
   const { reference, hidden } = await withoutHidden(found, wanted);
   if (reference !== found) note(reference, `${name}, without what is hidden`);
-  const image = await pinImage(reference, wanted.workdir ?? undefined, note);
+  const image = await pinImage(reference, wanted.workdir ?? undefined, note, remedyOf(imported));
   const entry = entryOf(imported, image);
   const environment = await prepareEnvironment({
     name: entry.name,
@@ -79,22 +95,55 @@ export async function prepareImport(
   return { environment, ...resolved };
 }
 
+type Boxed = Pick<ImportedEnvironment, "image" | "limits">;
+type Build = ImageSource & { readonly kind: "build" };
+
+async function build(
+  { docker }: DockerClient,
+  { image, limits }: { readonly image: Build; readonly limits: Boxed["limits"] },
+  at: { readonly file: string; readonly field: string },
+  { log, signal }: PrepareImportOptions,
+): Promise<string> {
+  const timeoutSeconds = image.timeoutSeconds ?? BUILD_SECONDS;
+  try {
+    return await buildImage(docker, image, {
+      // A build may need more than what it makes: the task's own bound only raises it.
+      memoryMb: Math.max(LIMITS.memoryMb, limits.memoryMb ?? 0),
+      timeoutSeconds,
+      ...(log && { log }),
+      ...(signal && { signal }),
+    });
+  } catch (error) {
+    if (!(error instanceof BuildError) || error.kind !== "timeout") throw error;
+    throw new ImportError("size", at, `an image that is built in ${timeoutSeconds} s`, error.message, {
+      cause: error,
+    });
+  }
+}
+
+/** What to do about an image without the working folder; whoever imports has no option that names one. */
+function remedyOf({ origin, environment }: ImportedTask): string {
+  if (origin.format === "harbor")
+    return "name one by WORKDIR in the Dockerfile, or by workdir in [environment] of task.toml";
+  const { image } = environment;
+  const named = image.kind === "image" ? image.reference : "of a Dockerfile";
+  return `the ${origin.format} row ${origin.id} names the image ${named}: images of this format have the repository there, as the published ones do`;
+}
+
 async function findImage(
   { docker }: DockerClient,
-  image: ImageSource,
+  reference: string,
   pull: PrepareImportOptions["pull"],
-  signal: AbortSignal | undefined,
 ): Promise<string> {
-  if (image.kind === "build") return buildImage(docker, image, { ...(signal && { signal }) });
   const isThere = await docker
-    .getImage(image.reference)
+    .getImage(reference)
     .inspect()
     .then(
       () => true,
       () => false,
     );
-  if (!isThere) await pull?.(image.reference);
-  return image.reference;
+  if (!isThere) await pull?.(reference);
+  return reference;
 }
 
 /** The verifier's box on its pinned image. */

@@ -44,7 +44,13 @@ export type TreeEdit =
 export type ImageSource =
   /** As the task names it: maybe unpinned; pinned when the environment is prepared. */
   | { readonly kind: "image"; readonly reference: string }
-  | { readonly kind: "build"; readonly files: readonly FileChange[]; readonly dockerfile: string };
+  | {
+      readonly kind: "build";
+      readonly files: readonly FileChange[];
+      readonly dockerfile: string;
+      /** Of the whole build; absent = the preparation's own. */
+      readonly timeoutSeconds?: number;
+    };
 
 export interface ImportedEnvironment {
   readonly image: ImageSource;

@@ -3,9 +3,10 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { FileChange } from "../../core/task.ts";
 import { harborFolder } from "../../services/formats/harbor/export.ts";
+import { readHarborTask } from "../../services/formats/harbor/import.ts";
 import { buildImage, harborImporter, prepareImport, writeFiles } from "../../services/formats/index.ts";
 import { createGrading } from "../../services/grading/index.ts";
 import { connectDocker, createRuntime, ensureBaseImage, tar } from "../../services/sandbox/index.ts";
@@ -131,6 +132,73 @@ inDocker("a build", () => {
     },
     120_000,
   );
+
+  it.each([
+    ["its seconds are over", 1],
+    ["it is told to", undefined],
+  ])(
+    "that never ends is ended when %s, at the daemon, too",
+    async (_, timeoutSeconds) => {
+      const stop = timeoutSeconds === undefined;
+      const marker = `never-${process.pid}-${stop}`;
+      const text = `FROM ${base}\nUSER root\nRUN : ${marker} && sleep 600\n`;
+      const controller = new AbortController();
+      const steps: string[] = [];
+      const options = {
+        ...(timeoutSeconds !== undefined && { timeoutSeconds }),
+        signal: controller.signal,
+        memoryMb: 256,
+        log: (line: string) => {
+          steps.push(line);
+          if (stop && line.includes(marker)) controller.abort(new Error("told to"));
+        },
+      };
+      const message = stop ? /^told to$/ : /in 1 s: still in step 3\/3, RUN : never/;
+      await expect(
+        buildImage(docker, { files: dockerfile(text), dockerfile: "Dockerfile" }, options),
+      ).rejects.toMatchObject({
+        ...(!stop && { kind: "timeout" }),
+        message: expect.stringMatching(message),
+      });
+      expect(steps.at(-1)).toMatch(/^Step 3\/3/);
+      await vi.waitUntil(
+        async () => !(await docker.listContainers()).some(({ Command }) => Command.includes(marker)),
+        { timeout: 30_000, interval: 200 },
+      );
+    },
+    60_000,
+  );
+
+  it("that takes longer than its task allows is bad input, named by file and field", async () => {
+    const task = join(folder, "never");
+    const files = {
+      "instruction.md": "Do.",
+      "task.toml": "[environment]\nbuild_timeout_sec = 1\n",
+      "environment/Dockerfile": `FROM ${base}\nUSER root\nRUN sleep 601\n`,
+      "tests/test.sh": "true\n",
+    };
+    const writes = Object.entries(files).map(
+      ([path, content]) => ({ kind: "write", path, content, encoding: "utf8" }) as const,
+    );
+    await writeFiles(task, writes);
+    const dataFolder = join(folder, "data");
+    const runtime = createRuntime("docker", { dataFolder, nodePath: process.execPath });
+    const imported = await readHarborTask(task);
+    await expect(prepareImport(imported, { dataFolder, runtime })).rejects.toMatchObject({
+      name: "ImportError",
+      kind: "size",
+      file: join(task, "task.toml"),
+      field: "environment.build_timeout_sec",
+      expected: "an image that is built in 1 s",
+    });
+  }, 60_000);
+
+  it("of steps that take more memory than they may have fails", async () => {
+    const text = `FROM ${base}\nUSER root\nRUN dd if=/dev/zero of=/dev/null bs=300M count=1\n`;
+    const context = { files: dockerfile(text), dockerfile: "Dockerfile" };
+    const built = buildImage(docker, context, { memoryMb: 64 });
+    await expect(built.then((id) => images.add(id))).rejects.toMatchObject({ kind: "step" });
+  }, 60_000);
 
   it("is refused as a daemon's where none answers", async () => {
     const { docker: nobody } = connectDocker({ socketPath: join(folder, "no.sock") });

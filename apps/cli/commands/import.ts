@@ -79,7 +79,10 @@ export function reportLines(report: ImportReport): string[] {
   const { dryRun, read, changed, unchanged, refused, refusals, notes } = report;
   const shown = refusals.slice(0, SHOWN).map(({ message }) => `refused: ${message}`);
   if (refused > shown.length) shown.push(`refused: ${refused - shown.length} more (--json lists 1000)`);
-  const noted = Object.entries(notes).map(([note, tasks]) => `note on ${tasks}: ${note}`);
+  const noted = Object.entries(notes).map(
+    ([note, { tasks, first }]) =>
+      `note on ${tasks === 1 ? first : `${tasks} tasks (${first} is the first)`}: ${note}`,
+  );
   const counted = dryRun
     ? `${read} tasks can be imported, ${refused} refused; nothing was recorded`
     : `${report.new + changed} new${changed > 0 ? ` (${changed} of them changed)` : ""}, ${unchanged} unchanged, ${refused} refused`;

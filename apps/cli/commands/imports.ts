@@ -1,10 +1,10 @@
 /** `imports list | show | verify | remove`: the tasks that were read from files of other projects. */
 import type { Command } from "commander";
 import { FILTERS } from "../../control/filters.ts";
-import { wantsJson } from "../command.ts";
+import { interruptible, wantsJson } from "../command.ts";
 import { exitCodes } from "../errors.ts";
 import { listCommand, timeOf } from "../list-view.ts";
-import { writeJson, writeLine } from "../output.ts";
+import { ProgressLine, writeJson, writeLine } from "../output.ts";
 
 export function register(program: Command): void {
   const imports = program
@@ -73,7 +73,11 @@ export function register(program: Command): void {
     )
     .action(async (key: string, _options: unknown, command: Command) => {
       const { verifyImport, withRecord } = await import("../../control/index.ts");
-      const proof = await withRecord((session) => verifyImport(session, key));
+      const view = new ProgressLine();
+      const log = wantsJson(command) ? {} : { log: (line: string) => view.note(`  ${line}`) };
+      const proof = await interruptible((signal) =>
+        withRecord((session) => verifyImport(session, key, { signal, ...log })),
+      );
       if (!proof.proven) process.exitCode = exitCodes.failed;
       if (wantsJson(command)) return writeJson(proof);
       const shown = (found: typeof proof.gold) =>

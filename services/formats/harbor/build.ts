@@ -11,9 +11,19 @@ export interface BuildContext {
   readonly dockerfile: string;
 }
 
-export type BuildErrorKind = "step" | "daemon";
+export interface BuildOptions {
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Bound of each step. */
+  readonly memoryMb?: number;
+  readonly timeoutSeconds?: number;
+  /** Told of each step, as it begins. */
+  readonly log?: (line: string) => void;
+  readonly signal?: AbortSignal;
+}
 
-/** `step`: the Dockerfile does not build; `daemon`: no answer of the daemon's, try again. */
+export type BuildErrorKind = "step" | "timeout" | "daemon";
+
+/** `step`: the Dockerfile does not build; `timeout`: not in its time; `daemon`: no answer of the daemon's, try again. */
 export class BuildError extends Error {
   readonly kind: BuildErrorKind;
   constructor(kind: BuildErrorKind, message: string, options?: ErrorOptions) {
@@ -37,29 +47,38 @@ const BUILDERS_OWN = /^(?:---> |Removing intermediate container )/;
 const QUOTED_LINES = 5;
 
 /**
- * The image's id, `sha256:…`: contexts of equal bytes share it while the daemon's cache holds. Labels go into the image. Throws BuildError.
+ * The image's id, `sha256:…`: contexts of equal bytes share it while the daemon's cache holds. Labels go into the image. The steps have the daemon's
+ * network. A build that is given up ends at the daemon, too, with its connection. Throws BuildError.
  */
 export async function buildImage(
   docker: Docker,
   context: BuildContext,
-  options: { readonly labels?: Readonly<Record<string, string>>; readonly signal?: AbortSignal } = {},
+  options: BuildOptions = {},
 ): Promise<string> {
-  const log = new BuildLog();
+  const { memoryMb, timeoutSeconds, signal } = options;
+  const log = new BuildLog(options.log);
+  const late = timeoutSeconds === undefined ? undefined : AbortSignal.timeout(milliseconds(timeoutSeconds));
+  const signals = [late, signal].filter((one) => one !== undefined);
   try {
     const answer = await docker.buildImage(Readable.from(tar(entriesOf(context))), {
       dockerfile: context.dockerfile,
       labels: options.labels ?? {},
       rm: true,
       forcerm: true,
-      ...(options.signal && { abortSignal: options.signal }),
+      ...(memoryMb !== undefined && { memory: memoryMb * 2 ** 20, memswap: memoryMb * 2 ** 20 }),
+      ...(signals.length > 0 && { abortSignal: AbortSignal.any(signals) }),
     });
     for await (const event of daemonEvents<BuildEvent>(answer)) log.add(event);
   } catch (error) {
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
+    if (late?.aborted) throw log.late(timeoutSeconds!, error);
     throw refusal(error);
   }
   return log.result();
 }
+
+/** What a timer takes: whole, and not above 24 days. */
+const milliseconds = (seconds: number): number => Math.min(Math.ceil(seconds * 1000), 2 ** 31 - 1);
 
 function* entriesOf({ files, dockerfile }: BuildContext): Generator<TarEntry> {
   for (const file of withoutIgnored(files, dockerfile)) {
@@ -88,6 +107,11 @@ class BuildLog {
   private lines: string[] = [];
   private error: string | null = null;
   private id: string | null = null;
+  private readonly onStep: (line: string) => void;
+
+  constructor(onStep: (line: string) => void = () => {}) {
+    this.onStep = onStep;
+  }
 
   add(event: BuildEvent): void {
     if (event.error !== undefined) this.error ??= event.error.trim();
@@ -100,9 +124,16 @@ class BuildLog {
     if (step) {
       this.step = `in step ${step[1]}, ${step[2]}`;
       this.lines = [];
+      this.onStep(line);
     } else if (line !== "" && !BUILDERS_OWN.test(line)) {
       this.lines = [...this.lines.slice(1 - QUOTED_LINES), line];
     }
+  }
+
+  late(seconds: number, cause: unknown): BuildError {
+    return new BuildError("timeout", `the Dockerfile does not build in ${seconds} s: still ${this.step}`, {
+      cause,
+    });
   }
 
   result(): string {

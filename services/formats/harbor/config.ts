@@ -29,6 +29,9 @@ export interface BoxConfig {
   readonly storageMb: number | null;
   readonly env: Readonly<Record<string, string>>;
   readonly network: "none" | "public" | { readonly hosts: readonly string[] };
+  /** Whether the file says anything of a network; Harbor gives one where it does not. */
+  readonly saysNetwork: boolean;
+  readonly buildSeconds: number | null;
   readonly healthcheck: boolean;
   readonly skills: boolean;
 }
@@ -189,6 +192,9 @@ function readEnvironment(environment: Fields, agent: Fields): BoxConfig {
     storageMb: megabytes(environment, "storage"),
     env: environment.variables("env"),
     network: networkOf(agent) ?? networkOf(environment) ?? legacyNetwork(environment),
+    saysNetwork:
+      agent.has("network_mode") || environment.has("network_mode") || environment.has("allow_internet"),
+    buildSeconds: environment.positive("build_timeout_sec"),
     healthcheck: environment.has("healthcheck"),
     skills: environment.has("skills_dir"),
   };

@@ -55,7 +55,9 @@ export class Fields {
   }
 
   string(name: string): string | null {
-    return this.read(name, "a string", (value) => (typeof value === "string" ? value : undefined));
+    return this.read(name, "a string without NUL", (value) =>
+      typeof value === "string" && !value.includes("\0") ? value : undefined,
+    );
   }
 
   boolean(name: string): boolean | null {

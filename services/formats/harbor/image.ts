@@ -5,7 +5,13 @@ import { type ImageSource, ImportError, type ImportedEnvironment } from "../type
 import type { BoxConfig, HarborConfig } from "./config.ts";
 import { optionalFolder } from "./folder.ts";
 
-export async function environmentImage(folder: string, { dockerImage }: BoxConfig): Promise<ImageSource> {
+/** Of a build where the task says nothing else; Harbor's own default. */
+export const BUILD_SECONDS = 600;
+
+export async function environmentImage(
+  folder: string,
+  { dockerImage, buildSeconds }: Pick<BoxConfig, "dockerImage" | "buildSeconds">,
+): Promise<ImageSource> {
   const files = (await optionalFolder(folder, "environment")) ?? [];
   refuseCompose(folder, "environment", files);
   if (dockerImage !== null) return named(folder, dockerImage, "environment.docker_image");
@@ -16,20 +22,29 @@ export async function environmentImage(folder: string, { dockerImage }: BoxConfi
       "a Dockerfile, or environment.docker_image in task.toml",
       "neither",
     );
-  return { kind: "build", files, dockerfile: "Dockerfile" };
+  return built(files, buildSeconds);
 }
+
+/** The default is left out: a task that says it is the same task as one that does not. */
+const built = (files: readonly FileChange[], seconds: number | null): ImageSource => ({
+  kind: "build",
+  files,
+  dockerfile: "Dockerfile",
+  ...(seconds !== null && seconds !== BUILD_SECONDS && { timeoutSeconds: seconds }),
+});
 
 /** Null where the verifier's box is one of the environment's image. `tests` are the files of the folder of that name. */
 export function verifierImage(
   folder: string,
-  { verifier }: Pick<HarborConfig, "verifier">,
+  { verifier, environment }: Pick<HarborConfig, "verifier" | "environment">,
   tests: readonly FileChange[],
 ): ImageSource | null {
   if (verifier.mode === "shared") return null;
   const dockerImage = verifier.environment?.dockerImage ?? null;
   if (dockerImage !== null) return named(folder, dockerImage, "verifier.environment.docker_image");
   refuseCompose(folder, "tests", tests);
-  return has(tests, "Dockerfile") ? { kind: "build", files: tests, dockerfile: "Dockerfile" } : null;
+  const { buildSeconds } = verifier.environment ?? environment;
+  return has(tests, "Dockerfile") ? built(tests, buildSeconds) : null;
 }
 
 /** A task's own bounds; what it leaves open is the runner's. */

@@ -136,6 +136,14 @@ function statementOf(folder: string, text: string): string {
   const statement = withoutCanary(text);
   if (statement.trim() === "")
     throw new ImportError("field", { file: folder, field: "instruction.md" }, "an instruction", "no text");
+  const line = statement.includes("\0") ? text.slice(0, text.indexOf("\0")).split("\n").length : null;
+  if (line !== null)
+    throw new ImportError(
+      "field",
+      { file: join(folder, "instruction.md"), line },
+      "text",
+      "the control character NUL",
+    );
   return statement;
 }
 
@@ -172,10 +180,10 @@ async function readSolution(
 
 function notesOf({ environment, agent, verifier, unknown }: HarborConfig, rule: readonly string[]): string[] {
   const notes: string[] = [];
-  const { network } = environment;
-  if (network !== "none")
+  const { network, saysNetwork } = environment;
+  if (saysNetwork && network !== "none")
     notes.push(
-      `the task asks for ${network === "public" ? "a network" : `a network with ${network.hosts.join(", ")}`}: its boxes have none`,
+      `task.toml asks for ${network === "public" ? "a network" : `a network with ${network.hosts.join(", ")}`}: only its image's build has one, its boxes have none`,
     );
   notes.push(...rule);
   if (environment.healthcheck) notes.push("environment.healthcheck is not run: nothing is started in a box");

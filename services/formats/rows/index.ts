@@ -41,7 +41,7 @@ async function* readFile(file: string): AsyncGenerator<RowRead> {
   try {
     head = await beginningOf(file);
   } catch (error) {
-    return yield { error: unreadable(file, error) };
+    return yield { error: error instanceof ImportError ? error : unreadable(file, error) };
   }
   if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff))
     return yield { error: new ImportError("file", { file }, "UTF-8", "UTF-16, by its byte order mark") };
@@ -69,7 +69,11 @@ async function* readFile(file: string): AsyncGenerator<RowRead> {
   }
 }
 
+/** Throws ImportError `file` for what is no file: to open a named pipe waits for one that writes. */
 async function beginningOf(file: string): Promise<Buffer> {
+  const info = await stat(file);
+  if (!info.isFile())
+    throw new ImportError("file", { file }, "a file", info.isDirectory() ? "a folder" : "something else");
   const handle = await open(file);
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0);

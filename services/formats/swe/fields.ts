@@ -42,11 +42,36 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 /** The row's value as the schema has it; unknown fields are left out. Throws ImportError `field` for the first that is wrong. */
 export function readFields<T>(row: Row, schema: z.ZodType<T>): T {
   const found = schema.safeParse(row.value);
-  if (found.success) return found.data;
+  if (found.success) return checkedText(row, found.data);
   const [issue] = found.error.issues;
   const path = issue!.path;
   const at = { ...row.at, field: path.length === 0 ? null : path.join(".") };
   throw new ImportError("field", at, expectation(issue!), describe(valueAt(row.value, path)));
+}
+
+/** Files may have any character in them; what is kept, run or shown may not. */
+const CHANGES: readonly string[] = ["patch", "test_patch", "parsed_commit_content"];
+
+/** Throws ImportError `field` for characters that neither a database nor UTF-8 has. An id is held to more, by whoever imports. */
+export function checkedText<T>(row: Row, fields: T, at: readonly string[] = []): T {
+  const visit = (value: unknown, path: readonly string[]): void => {
+    if (path[0] === "instance_id") return;
+    if (typeof value === "string") {
+      const found = foundIn(value, CHANGES.includes(path[0] ?? ""));
+      if (found !== null) throw new ImportError("field", { ...row.at, field: path.join(".") }, "text", found);
+    } else if (typeof value === "object" && value !== null)
+      for (const [key, inner] of Object.entries(value)) {
+        visit(key, path);
+        visit(inner, [...path, key]);
+      }
+  };
+  visit(fields, at);
+  return fields;
+}
+
+function foundIn(value: string, isChange: boolean): string | null {
+  if (!value.isWellFormed()) return "half a character (a lone surrogate)";
+  return !isChange && value.includes("\0") ? "the control character NUL" : null;
 }
 
 /** Whether a diff can be read, and where it says to reverse it reversed: told at the import, not when the tree is there. */

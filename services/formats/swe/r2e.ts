@@ -4,7 +4,7 @@ import type { FileChange, StatusMap, TestStatus } from "../../../core/task.ts";
 import { checkedPath, DiffError } from "../diff/index.ts";
 import { describe, type Row } from "../rows/index.ts";
 import { ImportError, type ImportedTask, type TreeEdit } from "../types.ts";
-import { optionalText, readFields, text } from "./fields.ts";
+import { checkedText, optionalText, readFields, text } from "./fields.ts";
 import { rowImporter } from "./read.ts";
 import { exactVerifier, WORKDIR } from "./scripts.ts";
 
@@ -93,7 +93,7 @@ function readJson(row: Row, field: string, content: string): unknown {
 
 function readExpected(row: Row, content: string): StatusMap {
   const field = "expected_output_json";
-  const found = readJson(row, field, content);
+  const found = checkedText(row, readJson(row, field, content), [field]);
   if (typeof found !== "object" || found === null || Array.isArray(found) || Object.keys(found).length === 0)
     throw new ImportError(
       "field",
