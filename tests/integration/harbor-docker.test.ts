@@ -4,12 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { verifyImport } from "../../apps/control/index.ts";
 import type { FileChange } from "../../core/task.ts";
 import { harborFolder } from "../../services/formats/harbor/export.ts";
 import { readHarborTask } from "../../services/formats/harbor/import.ts";
 import { buildImage, harborImporter, prepareImport, writeFiles } from "../../services/formats/index.ts";
 import { createGrading } from "../../services/grading/index.ts";
 import { connectDocker, createRuntime, ensureBaseImage, tar } from "../../services/sandbox/index.ts";
+import { importKey, putJson, recordImport } from "../../services/store/index.ts";
+import { openTestRecord } from "../support/open-record.ts";
 import { tinyEnvironment, tinyStatement, tinyTask } from "../support/tiny-environment.ts";
 
 const probe = createRuntime("docker", {
@@ -105,6 +108,63 @@ inDocker("an exported task", () => {
   }, 300_000);
 });
 
+/** A task of a shell script, in the folder; `change` is of its files. */
+async function shellTask(name: string, change: Readonly<Record<string, string>> = {}): Promise<string> {
+  const files = {
+    "instruction.md": "Let sum.sh add.",
+    "task.toml": "",
+    "environment/Dockerfile": `FROM ${base}\nUSER root\nWORKDIR /app\nRUN echo 'echo $(($1 - $2))' > sum.sh\n`,
+    "solution/solve.sh": "sed -i 's/ - / + /' sum.sh\n",
+    "tests/test.sh": `[ "$(bash /app/sum.sh 2 3)" = 5 ]; echo $((1 - $?)) > /logs/verifier/reward.txt\n`,
+    ...change,
+  };
+  const writes = Object.entries(files).map(
+    ([path, content]) => ({ kind: "write", path, content, encoding: "utf8" }) as const,
+  );
+  await writeFiles(join(folder, name), writes);
+  return join(folder, name);
+}
+
+inDocker("a proven task", () => {
+  it("is on record whole or not at all", async () => {
+    const record = await openTestRecord();
+    try {
+      const dataFolder = join(folder, "stack");
+      const imported = await readHarborTask(await shellTask("whole"));
+      const runtime = createRuntime("docker", { dataFolder, nodePath: process.execPath });
+      await prepareImport(imported, { dataFolder, runtime, note: (id) => images.add(id) });
+      // No import lets it in; one that was made otherwise has it all the same.
+      const { file, row, line } = imported.origin;
+      const unheard = { ...imported, statement: { ...imported.statement, text: "a\0b" } };
+      await recordImport(record.db, {
+        ...{ hash: "0".repeat(64), format: "harbor", sourceId: "whole", image: "Dockerfile", gold: true },
+        ...{ failToPass: 1, passToPass: 0, origin: { file, row, line } },
+        artifact: await putJson(record.artifacts, unheard, "import"),
+      });
+      const context = { ...record, stack: { dataFolder } };
+      await expect(verifyImport(context, importKey("0".repeat(64)))).rejects.toThrow();
+      for (const table of ["tasks", "statements", "environments"] as const)
+        expect(await record.db.selectFrom(table).selectAll().execute()).toEqual([]);
+    } finally {
+      await record.close();
+    }
+  }, 120_000);
+
+  it("is none where a row's image is not as its format has it: the row and the image are named", async () => {
+    const { origin, environment, ...task } = await readHarborTask(await shellTask("row"));
+    const row = {
+      ...task,
+      origin: { ...origin, format: "swe-bench", id: "a__b-1" },
+      environment: { ...environment, image: { kind: "image", reference: base }, workdir: "/testbed" },
+    } as const;
+    const dataFolder = join(folder, "data");
+    const runtime = createRuntime("docker", { dataFolder, nodePath: process.execPath });
+    const refused = prepareImport(row, { dataFolder, runtime });
+    await expect(refused).rejects.toThrow(`/testbed; the swe-bench row a__b-1 names the image ${base}`);
+    await expect(refused).rejects.not.toThrow("--workdir");
+  });
+});
+
 inDocker("a build", () => {
   it("is pinned by the image's id, and equal contexts share it", async () => {
     const text = `FROM ${base}\nRUN echo built > /built\n`;
@@ -170,17 +230,10 @@ inDocker("a build", () => {
   );
 
   it("that takes longer than its task allows is bad input, named by file and field", async () => {
-    const task = join(folder, "never");
-    const files = {
-      "instruction.md": "Do.",
+    const task = await shellTask("never", {
       "task.toml": "[environment]\nbuild_timeout_sec = 1\n",
       "environment/Dockerfile": `FROM ${base}\nUSER root\nRUN sleep 601\n`,
-      "tests/test.sh": "true\n",
-    };
-    const writes = Object.entries(files).map(
-      ([path, content]) => ({ kind: "write", path, content, encoding: "utf8" }) as const,
-    );
-    await writeFiles(task, writes);
+    });
     const dataFolder = join(folder, "data");
     const runtime = createRuntime("docker", { dataFolder, nodePath: process.execPath });
     const imported = await readHarborTask(task);

@@ -218,6 +218,12 @@ describe("the command", () => {
   it("stops at a limit", async () => {
     const { stdout } = await dry("swe-bench", file("many.jsonl", [row(1), row(2), row(3)]), "--limit", "2");
     expect(stdout).toContain("2 tasks can be imported");
+    expect(stdout).toContain("note on 2 tasks (psf__requests-1 is the first): the row names no image");
+  });
+
+  it("names the one task that a note is on", async () => {
+    const { stdout } = await dry("swe-bench", file("one.jsonl", [row(1)]));
+    expect(stdout).toContain("note on psf__requests-1: the row names no image");
   });
 
   it("says which folder of Harbor tasks has none", async () => {
