@@ -49,18 +49,22 @@ export interface TestCommand {
   readonly reportFile: string | null;
 }
 
+/** What is taken out of the agent's box, made again, for the one that judges. */
+export interface Collected {
+  /** Run one after the other before anything is taken. One that fails changes nothing. */
+  readonly collect: readonly { readonly argv: readonly string[]; readonly timeoutSeconds: number }[];
+  /** Files and folders, by absolute paths, that go to the same paths of the other box; `exclude` are tar's patterns. */
+  readonly artifacts: readonly { readonly source: string; readonly exclude: readonly string[] }[];
+}
+
 /** A box of another image than the environment's, in which a verifier's commands run. What is collected for it is all that it has of the agent's work. */
-export interface VerifierBox {
+export interface VerifierBox extends Collected {
   /** Pinned: the image's id `sha256:…`. */
   readonly image: string;
   /** Where the commands run in it; absolute. */
   readonly workdir: string;
   readonly env: Readonly<Record<string, string>>;
   readonly limits: { readonly memoryMb: number; readonly processes: number; readonly diskMb: number };
-  /** Run one after the other in the agent's box, made again, before anything is taken out of it. One that fails changes nothing. */
-  readonly collect: readonly { readonly argv: readonly string[]; readonly timeoutSeconds: number }[];
-  /** Files and folders, by absolute paths, that go to the same paths of this box; `exclude` are tar's patterns. */
-  readonly artifacts: readonly { readonly source: string; readonly exclude: readonly string[] }[];
 }
 
 /** How solutions are judged where it is not by the environment's own tests: tasks that were imported bring their own. */
@@ -73,6 +77,8 @@ export interface Verifier {
   readonly timeoutSeconds: number;
   /** Absent = in a fresh box of the environment, on the agent's whole tree. */
   readonly box?: VerifierBox;
+  /** Without `box`: put over the agent's whole tree. What runs there to be collected may be the agent's, so it runs where no file of the verifier's is. */
+  readonly collected?: Collected;
 }
 
 /** A few lines an agent can run, as a bug report carries them: what they print, and what they should print. */

@@ -1,12 +1,12 @@
 /** The common form of imported tasks: what every dialect's importer makes of a row, before the task's environment is there. */
 import type { ImportFormat } from "../../core/formats.ts";
 import type {
+  Collected,
   FileChange,
   ReportFormat,
   StatementLevel,
   TaskType,
   Verifier,
-  VerifierBox,
 } from "../../core/task.ts";
 import type { LimitOverrides } from "../environments/types.ts";
 
@@ -70,7 +70,7 @@ export interface ImportedEnvironment {
 /** What becomes of a verifier's `box` once its image is there. */
 export interface ImportedVerifierBox
   extends Pick<ImportedEnvironment, "image" | "workdir" | "env" | "limits">,
-    Pick<VerifierBox, "collect" | "artifacts"> {}
+    Collected {}
 
 /** Plain data: its JSON is the artifact that a record of an import points to. */
 export interface ImportedTask {

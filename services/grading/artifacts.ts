@@ -3,7 +3,12 @@ import { posix } from "node:path";
 import { type TarEntry, untar } from "../sandbox/index.ts";
 
 /** Of all artifacts of one solution together. */
-export const ARTIFACT_LIMITS = { bytes: 128 * 1024 * 1024, entries: 20_000 } as const;
+export interface ArtifactLimits {
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+export const ARTIFACT_LIMITS: ArtifactLimits = { bytes: 128 * 1024 * 1024, entries: 20_000 };
 
 /** Linux's own limits: what exceeds them was written by no tar. */
 const NAME_BYTES = 255;
@@ -76,8 +81,11 @@ const RANK = { directory: 0, file: 1, symlink: 2 } as const;
 const byOrder = (a: TarEntry, b: TarEntry): number =>
   RANK[a.type] - RANK[b.type] || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0);
 
-export function isTooLarge(artifacts: readonly Artifact[]): boolean {
+export function isTooLarge(
+  artifacts: readonly Artifact[],
+  { bytes: most, entries }: ArtifactLimits,
+): boolean {
   const all = artifacts.flatMap(({ entries }) => entries);
   const bytes = all.reduce((sum, entry) => sum + (entry.type === "file" ? entry.content.length : 0), 0);
-  return bytes > ARTIFACT_LIMITS.bytes || all.length > ARTIFACT_LIMITS.entries;
+  return bytes > most || all.length > entries;
 }

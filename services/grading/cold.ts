@@ -1,35 +1,44 @@
 /** The cold runner: a fresh sandbox per run, each command in a process of its own. */
 import { createHash, randomUUID } from "node:crypto";
 import { composeChanges } from "../../core/changes.ts";
-import type { TestCommand } from "../../core/task.ts";
+import type { FileChange, TestCommand } from "../../core/task.ts";
 import { type Sandbox, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
+import { ARTIFACT_LIMITS, type ArtifactLimits } from "./artifacts.ts";
 import { CommandResults, type ReportText, stopOf } from "./command-results.ts";
 import { commandsOf } from "./commands.ts";
-import { collectSeconds, judgeBox } from "./judge-box.ts";
+import { boxOfImage, collectSeconds, judgeBox } from "./judge-box.ts";
 import { mountsOf } from "./protect.ts";
 import { hashGraded } from "./tree.ts";
 import type { TestRunner, TestRunRequest, TestRunResult } from "./types.ts";
-import { HELPER_LIMITS, placeFiles, splitFiles, workdirOf } from "./verifier-files.ts";
+import { HELPER_LIMITS, inBox, placeFiles, splitFiles, workdirOf } from "./verifier-files.ts";
 
 /** A sandbox whose run was lost with its process is reaped after the run's own limit and this. */
 const DEADLINE_EXTRA_MS = 60_000;
 
-export function createColdRunner(runtime: SandboxRuntime): TestRunner {
+export function createColdRunner(
+  runtime: SandboxRuntime,
+  artifactLimits: ArtifactLimits = ARTIFACT_LIMITS,
+): TestRunner {
   return {
     mode: "cold",
-    run: (request) => runCold(runtime, request),
+    run: (request) => runCold(runtime, artifactLimits, request),
     forget: async () => {},
     close: async () => {},
   };
 }
 
-async function runCold(runtime: SandboxRuntime, request: TestRunRequest): Promise<TestRunResult> {
+async function runCold(
+  runtime: SandboxRuntime,
+  artifactLimits: ArtifactLimits,
+  request: TestRunRequest,
+): Promise<TestRunResult> {
   const { environment, overlay, verifier, limits } = request;
   const { image, env, root } = environment;
   const treeHash = request.treeHash ?? (await hashGraded(environment, overlay));
   const files = splitFiles(verifier?.files ?? [], environment);
   const box = verifier?.box;
-  const seconds = request.wallSeconds + (box === undefined ? 0 : collectSeconds(box));
+  const wanted = box ?? verifier?.collected;
+  const seconds = request.wallSeconds + (wanted === undefined ? 0 : collectSeconds(wanted));
   const identity = () => ({
     experiment: "grading",
     slot: `grading/${createHash("sha256").update(treeHash).digest("hex").slice(0, 12)}`,
@@ -37,21 +46,32 @@ async function runCold(runtime: SandboxRuntime, request: TestRunRequest): Promis
     fence: randomUUID(),
     deadline: Date.now() + seconds * 1000 + DEADLINE_EXTRA_MS,
   });
-  const agentBox = () =>
+  const boxWith = (inTree: readonly FileChange[]) =>
     runtime.create(
       {
         root,
         ...(image && { image }),
-        overlay: composeChanges(overlay, files.inTree),
+        overlay: composeChanges(overlay, inTree),
         mounts: mountsOf(environment, verifier),
         limits,
         env,
       },
       identity(),
     );
+  const judge = () => (box === undefined ? boxWith(files.inTree) : boxOfImage(runtime, box, identity()));
   const sandbox =
-    box === undefined ? await agentBox() : await judgeBox(runtime, box, { ...request, agentBox, identity });
+    wanted === undefined
+      ? await judge()
+      : await judgeBox(wanted, {
+          ...(request.signal && { signal: request.signal }),
+          agentBox: () => boxWith([]),
+          judge,
+          ...(box === undefined && { tree: workdirOf(environment) }),
+          artifactLimits,
+        });
   try {
+    // Artifacts may be parts of the tree: what judges goes over them.
+    if (verifier?.collected !== undefined) await placeFiles(sandbox, inBox(files.inTree, environment));
     await placeFiles(sandbox, files.outside);
     const results = new CommandResults({ ...request, workdir: workdirOf(environment) });
     for (const command of commandsOf(request)) {

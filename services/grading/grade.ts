@@ -3,6 +3,7 @@ import { composeChanges } from "../../core/changes.ts";
 import type { FileChange, Verdict } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
+import type { ArtifactLimits } from "./artifacts.ts";
 import { Canaries, type Checked } from "./canaries.ts";
 import { createColdRunner } from "./cold.ts";
 import { evidenceKey, evidenceOf } from "./evidence.ts";
@@ -18,6 +19,8 @@ export interface GradingOptions {
   readonly runtime: SandboxRuntime;
   /** Verdicts kept for re-use; the least recently used go first. */
   readonly cacheSize?: number;
+  /** Of what is collected for a verifier; default `ARTIFACT_LIMITS`. */
+  readonly artifactLimits?: ArtifactLimits;
 }
 
 const DEFAULT_CACHE_SIZE = 4096;
@@ -26,7 +29,7 @@ const DEFAULT_CACHE_SIZE = 4096;
 const LOG_CHARACTERS = 64 * 1024;
 
 export function createGrading(options: GradingOptions): GradingService {
-  const cold = createColdRunner(options.runtime);
+  const cold = createColdRunner(options.runtime, options.artifactLimits);
   const warm = createWarmRunner({ runtime: options.runtime, cold });
   const runners: Record<"cold" | "warm", TestRunner> = { cold, warm };
   const cache = new VerdictCache(options.cacheSize ?? DEFAULT_CACHE_SIZE);

@@ -1,11 +1,11 @@
 /**
- * The box of a verifier that has an image of its own: the agent's box is made again, artifacts are taken out of it, and it is gone before
+ * The box of a verifier for which something is collected: the agent's box is made again, artifacts are taken out of it, and it is gone before
  * the box that judges is there.
  */
-import { mkdirSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { VerifierBox } from "../../core/task.ts";
+import type { Collected, VerifierBox } from "../../core/task.ts";
 import {
   ArchiveError,
   type ExecResult,
@@ -15,45 +15,36 @@ import {
   type SandboxRuntime,
   tar,
 } from "../sandbox/index.ts";
-import { ARTIFACT_LIMITS, type Artifact, artifactOf, isTooLarge } from "./artifacts.ts";
+import { type Artifact, type ArtifactLimits, artifactOf, isTooLarge } from "./artifacts.ts";
 import { stopOf } from "./command-results.ts";
 import type { TestRunRequest } from "./types.ts";
 
 /** For an archive of the largest artifacts, in either direction. */
 const COPY_SECONDS = 120;
 /** Headers and padding of the archive beside what its files hold. */
-const ARCHIVE_BYTES = ARTIFACT_LIMITS.bytes + 1024 * ARTIFACT_LIMITS.entries;
+const archiveBytes = ({ bytes, entries }: ArtifactLimits): number => bytes + 1024 * entries;
 const MESSAGE_BYTES = 64 * 1024;
 
 /** Seconds that a box of the agent's may take besides the verifier's own limit. */
-export const collectSeconds = ({ collect, artifacts }: VerifierBox): number =>
+export const collectSeconds = ({ collect, artifacts }: Collected): number =>
   collect.reduce((sum, { timeoutSeconds }) => sum + timeoutSeconds, 0) +
   COPY_SECONDS * (artifacts.length + 1);
 
-/**
- * `agentBox` makes the box with the agent's change. Throws SandboxError, `path` where the artifacts are more than a box is given: that is
- * the agent's doing.
- */
-export async function judgeBox(
-  runtime: SandboxRuntime,
-  box: VerifierBox,
-  {
-    agentBox,
-    identity,
-    signal,
-  }: Pick<TestRunRequest, "signal"> & {
-    readonly agentBox: () => Promise<Sandbox>;
-    readonly identity: () => SandboxIdentity;
-  },
-): Promise<Sandbox> {
-  const artifacts = await collected(await agentBox(), box, signal);
-  const { image, workdir, env, limits } = box;
-  const sandbox = await runtime.create(
-    { root: nothing(), image: { reference: image, workdir }, overlay: [], mounts: [], limits, env },
-    identity(),
-  );
+export interface Boxes extends Pick<TestRunRequest, "signal"> {
+  /** With the agent's change. */
+  readonly agentBox: () => Promise<Sandbox>;
+  readonly judge: () => Promise<Sandbox>;
+  /** Absolute path of the agent's tree in the box that judges, where it has that. */
+  readonly tree?: string | undefined;
+  readonly artifactLimits: ArtifactLimits;
+}
+
+/** Throws SandboxError, `path` where the artifacts are more than a box is given: that is the agent's doing. */
+export async function judgeBox(wanted: Collected, boxes: Boxes): Promise<Sandbox> {
+  const artifacts = await collected(await boxes.agentBox(), wanted, boxes);
+  const sandbox = await boxes.judge();
   try {
-    await place(sandbox, artifacts, signal);
+    await place(sandbox, artifacts, boxes);
     return sandbox;
   } catch (error) {
     await sandbox.destroy();
@@ -61,11 +52,19 @@ export async function judgeBox(
   }
 }
 
-/** An empty folder, this user's alone: of the image's tree there is no copy here, all of it is as the image has it. */
-function nothing(): string {
-  const folder = join(tmpdir(), `tadpole-empty-${userInfo().uid}`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return folder;
+/** A box of the verifier's own image. Of the image's tree there is no copy here, so that all of it is as the image has it. */
+export async function boxOfImage(
+  runtime: SandboxRuntime,
+  { image, workdir, env, limits }: VerifierBox,
+  identity: SandboxIdentity,
+): Promise<Sandbox> {
+  const root = mkdtempSync(join(tmpdir(), "tadpole-empty-"));
+  const spec = { root, image: { reference: image, workdir }, overlay: [], mounts: [], limits, env };
+  try {
+    return await runtime.create(spec, identity);
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
 }
 
 /** Says on its first line what there is. A file that is a link is none: what it leads to is not what was asked for. Programs of the agent's tree are not found. */
@@ -84,8 +83,8 @@ echo nothing`;
 
 async function collected(
   sandbox: Sandbox,
-  { collect, artifacts }: VerifierBox,
-  signal: AbortSignal | undefined,
+  { collect, artifacts }: Collected,
+  { signal, artifactLimits }: Boxes,
 ): Promise<readonly Artifact[]> {
   const limits = (timeoutSeconds: number, outputBytes: number) => ({
     timeoutSeconds,
@@ -99,10 +98,11 @@ async function collected(
     for (const { source, exclude } of artifacts) {
       const excluded = exclude.map((pattern) => `--exclude=${pattern}`);
       const argv = ["/bin/sh", "-c", TAKE, "take", source, ...excluded];
-      const result = await sandbox.exec(argv, limits(COPY_SECONDS, ARCHIVE_BYTES));
+      const result = await sandbox.exec(argv, limits(COPY_SECONDS, archiveBytes(artifactLimits)));
+      if (result.stdoutTruncated && stopOf(result) === undefined) throw tooLarge(source, artifactLimits);
       const artifact = taken(source, result);
       if (artifact !== undefined) found.push(artifact);
-      if (isTooLarge(found)) throw tooLarge(source);
+      if (isTooLarge(found, artifactLimits)) throw tooLarge(source, artifactLimits);
     }
     return found;
   } finally {
@@ -117,7 +117,6 @@ async function collected(
 function taken(source: string, result: ExecResult): Artifact | undefined {
   const stop = stopOf(result);
   if (stop !== undefined) throw refused(source, `could not be read to its end (${stop})`);
-  if (result.stdoutTruncated) throw tooLarge(source);
   const output = Buffer.from(result.stdout);
   const end = output.indexOf("\n");
   const kind = output.toString("latin1", 0, Math.max(0, end));
@@ -134,36 +133,50 @@ function taken(source: string, result: ExecResult): Artifact | undefined {
 const refused = (source: string, why: string, options?: ErrorOptions): SandboxError =>
   new SandboxError("path", `artifact ${source} ${why}`, options);
 
-const tooLarge = (source: string): SandboxError =>
-  refused(
-    source,
-    `is too large: all together have at most ${ARTIFACT_LIMITS.bytes} bytes in ${ARTIFACT_LIMITS.entries} files`,
-  );
+const tooLarge = (source: string, { bytes, entries }: ArtifactLimits): SandboxError =>
+  refused(source, `is too large: all together have at most ${bytes} bytes in ${entries} files`);
 
 const saidBy = ({ stderr }: ExecResult): string => Buffer.from(stderr).toString("utf8").trim();
 
-/** What the image has at those paths is gone first, so that nothing is written through a link. `$1` folders, then files. */
-const PLACE = `folders=$1
-shift
+/** What the box has at those paths is gone first, so that nothing is written through a link. `$1` folders above others, `$2` folders, then files. */
+const PLACE = `PATH=/usr/sbin:/usr/bin:/sbin:/bin
+above=$1
+folders=$2
+shift 2
+real() {
+  [ -d "$1" ] && [ ! -L "$1" ] || rm -rf -- "$1"
+  mkdir -p -- "$1"
+}
 for path; do
-  if [ "$folders" -gt 0 ]; then
+  if [ "$above" -gt 0 ]; then
+    above=$((above - 1))
+    real "$path" || exit 1
+  elif [ "$folders" -gt 0 ]; then
     folders=$((folders - 1))
-    [ -d "$path" ] && [ ! -L "$path" ] || rm -rf -- "$path"
-    mkdir -p -- "$path" && find "$path" -mindepth 1 -delete || exit 1
+    real "$path" && find "$path" -mindepth 1 -delete || exit 1
   else
     rm -rf -- "$path" || exit 1
   fi
 done
 exec tar -C / -xmof -`;
 
+/** Of the agent's tree, where any of them may be a link of its making. */
+function foldersBetween(tree: string, path: string): string[] {
+  if (!path.startsWith(`${tree}/`)) return [];
+  const parts = path.slice(tree.length + 1).split("/");
+  return parts.slice(1).map((_, depth) => `${tree}/${parts.slice(0, depth + 1).join("/")}`);
+}
+
 async function place(
   sandbox: Sandbox,
   artifacts: readonly Artifact[],
-  signal: AbortSignal | undefined,
+  { signal, tree }: Boxes,
 ): Promise<void> {
+  const above = artifacts.flatMap(({ source }) => (tree === undefined ? [] : foldersBetween(tree, source)));
   const folders = artifacts.filter(({ kind }) => kind === "folder").map(({ source }) => source);
   const files = artifacts.filter(({ kind }) => kind === "file").map(({ source }) => source);
-  const argv = ["/bin/sh", "-c", PLACE, "place", String(folders.length), ...folders, ...files];
+  const counts = [above, folders].map(({ length }) => String(length));
+  const argv = ["/bin/sh", "-c", PLACE, "place", ...counts, ...above, ...folders, ...files];
   const result = await sandbox.exec(argv, {
     timeoutSeconds: COPY_SECONDS,
     outputBytes: MESSAGE_BYTES,

@@ -33,7 +33,13 @@ export function splitFiles(
   };
 }
 
-/** Puts files of absolute paths into a box, while nothing has run in it, so that no link of a program's making leads elsewhere. */
+/** Pure. Files of the tree by their paths in the box. */
+export const inBox = (
+  files: readonly FileChange[],
+  environment: Pick<PreparedEnvironment, "image">,
+): FileChange[] => files.map((file) => ({ ...file, path: `${workdirOf(environment)}/${file.path}` }));
+
+/** Puts files of absolute paths into a box, while nothing of the agent's has run in it, so that no link of a program's making leads elsewhere. */
 export async function placeFiles(sandbox: Sandbox, files: readonly FileChange[]): Promise<void> {
   for (const file of files) {
     if (file.kind === "delete") await mustRun(sandbox, ["rm", "-rf", "--", file.path]);

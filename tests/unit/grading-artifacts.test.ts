@@ -121,13 +121,11 @@ it("all of them together are bounded, in bytes and in number", () => {
     entries: found,
   });
   const half: TarEntry = { ...file("a"), content: new Uint8Array(bytes / 2) } as TarEntry;
-  expect(isTooLarge([artifact([half]), artifact([half])])).toBe(false);
-  expect(isTooLarge([artifact([half]), artifact([half, file("b")])])).toBe(true);
+  const tooLarge = (...found: readonly (readonly TarEntry[])[]) =>
+    isTooLarge(found.map(artifact), ARTIFACT_LIMITS);
+  expect([tooLarge([half], [half]), tooLarge([half], [half, file("b")])]).toEqual([false, true]);
   const many = Array<TarEntry>(entries).fill(directory("d"));
-  expect([isTooLarge([artifact(many)]), isTooLarge([artifact(many), artifact([file("b", "")])])]).toEqual([
-    false,
-    true,
-  ]);
+  expect([tooLarge(many), tooLarge(many, [file("b", "")])]).toEqual([false, true]);
 });
 
 it("what is no archive is an error", () => {

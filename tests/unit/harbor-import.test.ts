@@ -11,6 +11,7 @@ import { withoutIgnored } from "../../services/formats/harbor/dockerignore.ts";
 import { resolveEnv } from "../../services/formats/harbor/env.ts";
 import { harborImporter, readHarborTask, withoutCanary } from "../../services/formats/harbor/import.ts";
 import type { ImportError, RowResult } from "../../services/formats/types.ts";
+import { hashJson } from "../../services/hashing/index.ts";
 
 let folder: string;
 beforeAll(() => {
@@ -224,7 +225,11 @@ describe("a task's folder", () => {
         executable: true,
       },
     ]);
-    expect(found.verifier.commands[0]?.argv.slice(-4)).toEqual(["60", "save", "--", "SEED=7"]);
+    expect(found.verifier.commands[0]?.argv.slice(-3)).toEqual(["verifier", "--", "SEED=7"]);
+    expect(found.verifier.collected).toEqual({
+      collect: [{ argv: ["bash", "-c", "save"], timeoutSeconds: 60 }],
+      artifacts: [{ source: "/logs/artifacts", exclude: [] }],
+    });
   });
 
   it("has no solution where there is no solve.sh, and needs no Dockerfile beside an image", async () => {
@@ -305,7 +310,11 @@ timeout_sec = 5
     const shared = await readHarborTask(task({ "tests/Dockerfile": "FROM scratch" }));
     expect(shared.verifierBox).toBeUndefined();
     expect(shared.verifier.files.map(({ path }) => path)).toContain("/tests/Dockerfile");
-    expect((await readHarborTask(task({ "task.toml": SEPARATE }))).verifierBox).toBeUndefined();
+    const sameImage = await readHarborTask(task({ "task.toml": SEPARATE }));
+    expect([sameImage.verifierBox, sameImage.verifier.collected]).toEqual([undefined, undefined]);
+    expect(hashJson(sameImage.verifier)).toBe(
+      "44bc314ed1f10ac9a67acd436700be2857cd08b670a056712ec0d607524702a4",
+    );
   });
 
   it.each([

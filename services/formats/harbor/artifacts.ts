@@ -4,7 +4,7 @@ import type { Artifact } from "./config.ts";
 
 /** Always copied, by its place among the others where the task names it itself. */
 const PUBLISHED = "/logs/artifacts";
-/** Where the verifier's image has its tests: no artifact may decide them. */
+/** Where the verifier has its tests: no artifact may decide them. */
 const TESTS = "/tests";
 
 export interface ChosenArtifacts {
@@ -39,7 +39,7 @@ function absolute(source: string, field: string, file: string): string {
     throw new ImportError("unsupported", { file, field }, expected, JSON.stringify(source));
   };
   if (!source.startsWith("/") || path === "/") return fail("an absolute path other than /");
-  if (overlap(path, TESTS)) return fail(`a path apart from ${TESTS}, which the verifier's image has`);
+  if (overlap(path, TESTS)) return fail(`a path apart from ${TESTS}, where the verifier has its own`);
   return path;
 }
 
