@@ -91,7 +91,7 @@ async function grade(
     };
     const run = await runTests({ ...testRun, treeHash }, mode);
     const decision = decide(task, run, toleratedFailures(environment));
-    const checked = decision.outcome === "passed" ? await mustFail(request, testRun, key) : undefined;
+    const checked = decision.outcome === "passed" ? await beside(mustFail(request, testRun, key)) : undefined;
     const verdict = {
       ...(checked?.decision ?? decision),
       statuses: run.report.statuses,
@@ -110,6 +110,16 @@ async function grade(
     const wallSeconds = (performance.now() - started) / 1000;
     const evidence = evidenceOf(task, treeHash);
     return { ...decisionOf(error), statuses: {}, treeHash, evidence, cpuSeconds: 0, wallSeconds, mode };
+  }
+}
+
+/** The agent's tree has just been judged: one that cannot be made now is the reference solution's or the untouched one, and says nothing of the agent. */
+async function beside<T>(run: Promise<T>): Promise<T> {
+  try {
+    return await run;
+  } catch (error) {
+    if (!(error instanceof SandboxError) || error.kind !== "path") throw error;
+    throw new SandboxError("boot", `of what must fail: ${error.message}`, { cause: error });
   }
 }
 

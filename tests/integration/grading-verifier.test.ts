@@ -13,6 +13,7 @@ import {
   createDockerRuntime,
   createProcessRuntime,
   ensureBaseImage,
+  SandboxError,
   type SandboxImage,
   type SandboxRuntime,
   scanTree,
@@ -103,6 +104,22 @@ describe.each(["process", "docker"] as const)("a verifier in the %s runtime", (n
     const nothing = await grade(task, []);
     expect(nothing).toMatchObject({ outcome: "failed", rule: "fail-to-pass-failed", offending: [NEW] });
     expect(nothing.treeHash).not.toBe(solved.treeHash);
+  });
+
+  it("does not book on the agent that the reference's tree cannot be made", async () => {
+    const runtime = create[name]();
+    let made = 0;
+    const refusing: SandboxRuntime = Object.assign(Object.create(runtime), {
+      create: (...of: Parameters<SandboxRuntime["create"]>) =>
+        ++made === 1 ? runtime.create(...of) : Promise.reject(new SandboxError("path", "too large")),
+    });
+    const task = byUnittest();
+    const request = { environment, task, change: task.gold, mode: "cold", reuse: false } as const;
+    expect(await createGrading({ runtime: refusing }).grade(request)).toMatchObject({
+      outcome: "infrastructure",
+      offending: ["boot: of what must fail: too large"],
+    });
+    expect(made).toBe(2);
   });
 
   it("reads a reward from a file, and needs one to be written", async () => {
