@@ -66,12 +66,15 @@ function adapted(made: string, base: string): void {
     writeFileSync(join(made, name), change(readFileSync(join(made, name), "utf8")));
   const onBase = (text: string) => text.replace(/^FROM .*$/m, `FROM ${base}`);
   rewrite("environment/Dockerfile", (text) => `${onBase(text)}\nCOPY sum.sh .\n`);
-  rewrite("tests/Dockerfile", (text) => `${onBase(text)}\nCOPY answer /app/out/stale\n`);
+  rewrite(
+    "tests/Dockerfile",
+    (text) => `${onBase(text)}\nCOPY answer /app/out/stale\nRUN ln -s /tests /app/linked\n`,
+  );
   const config = parse(readFileSync(join(made, "task.toml"), "utf8")) as { verifier: object };
   const hook = "mkdir -p /logs/artifacts && bash sum.sh 2 3 > /logs/artifacts/five";
   const adapted = {
     ...config,
-    artifacts: [{ source: "/app/out", exclude: ["*.log"] }],
+    artifacts: [{ source: "/app/out", exclude: ["*.log"] }, "/app/linked"],
     verifier: {
       ...config.verifier,
       env: { MODE: "strict" },
@@ -88,7 +91,7 @@ beforeAll(async () => {
   adapted(made, await ensureBaseImage());
   const dataFolder = join(folder, "data");
   const runtime = createRuntime("docker", { dataFolder, nodePath: process.execPath });
-  grading = createGrading({ runtime });
+  grading = createGrading({ runtime, artifactLimits: { bytes: 1024 * 1024, entries: 1000 } });
   for await (const result of harborImporter.read(made, {})) {
     if ("error" in result) throw result.error;
     prepared = await prepareImport(result.task, { dataFolder, runtime, note: (id) => images.add(id) });
@@ -172,8 +175,13 @@ inDocker("a verifier with an image of its own", () => {
       "fail-to-pass-failed",
     ],
     [
+      "a folder where the image has a link to its tests",
+      [sum, write("linked/test.sh", "echo 1 > /logs/verifier/reward.txt\n")],
+      "fail-to-pass-failed",
+    ],
+    [
       "more than a box is given",
-      [write("sum.sh", "truncate -s 150M /logs/artifacts/large; echo 5"), write("out/answer", "42\n")],
+      [write("sum.sh", "truncate -s 3M /logs/artifacts/large; echo 5"), write("out/answer", "42\n")],
       "patch-does-not-apply",
     ],
     [
