@@ -12,7 +12,7 @@ import { mountsOf } from "../services/grading/protect.ts";
 import { baseImageTag } from "../services/sandbox/docker/image.ts";
 import { connectDocker, ensureBaseImage, type SandboxRuntime } from "../services/sandbox/index.ts";
 import { type BenchContext, type Measure, temporaryFolder } from "./bench.ts";
-import { archiveOf, type BareBoxes, bareBox } from "./peers/bare-box.ts";
+import { archiveOf, type BareBoxes, bareBox, removeBareBoxes } from "./peers/bare-box.ts";
 import { harborMissing, harborTrials, prepareHarbor } from "./peers/harbor.ts";
 import { timeMeasures } from "./percentiles.ts";
 import { inTurns, timed } from "./repeat.ts";
@@ -40,6 +40,7 @@ export async function rolloutCost(
   const task = await benchTask(environment, runtime);
   const grading = createGrading({ runtime });
   const boxes = { docker, image, cpus: CPUS, folder: join(await temporaryFolder(context), "bare") };
+  context.defer(removeBareBoxes);
   const sides = {
     bare: await bareRollout(boxes, environment, task),
     unsolved: () => rollout(runtime, grading, environment, task, "unsolved"),

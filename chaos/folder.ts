@@ -1,8 +1,9 @@
 /** The folder of two runs to be compared: their stacks go down with it, whatever ends them. */
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { stopStack } from "../infra/stack/index.ts";
+import { hostOptions, stopStack } from "../infra/stack/index.ts";
+import { hostRuntimes, reapSandboxes } from "../services/sandbox/index.ts";
 
 export const RUNS = ["undisturbed", "disturbed"] as const;
 
@@ -10,7 +11,13 @@ export const RUNS = ["undisturbed", "disturbed"] as const;
 export async function inFolder<T>(keep: boolean, work: (folder: string) => Promise<T>): Promise<T> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "tadpole-chaos-")));
   const leave = async () => {
-    for (const run of RUNS) await stopStack(join(folder, run, "data"));
+    for (const run of RUNS) {
+      const data = join(folder, run, "data");
+      await stopStack(data);
+      // Containers are found by records in the folder: without it nobody knows them.
+      if (existsSync(data))
+        await reapSandboxes(hostRuntimes(hostOptions(data)), { now: Date.now(), graceMs: 0, all: true });
+    }
     if (keep) process.stderr.write(`kept: ${folder}\n`);
     else rmSync(folder, { recursive: true, force: true });
   };

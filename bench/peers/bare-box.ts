@@ -43,6 +43,12 @@ export async function archiveOf({ root, overlay, mounts }: SandboxSpec): Promise
 }
 
 let made = 0;
+/** By their ids; what ends the process has them removed (`removeBareBoxes`). */
+const live = new Map<string, Docker.Container>();
+
+export async function removeBareBoxes(): Promise<void> {
+  for (const container of live.values()) await container.remove({ force: true, v: true }).catch(() => {});
+}
 
 /** Runs the commands one after the other, each once the one before has ended; their exit codes. */
 export async function bareBox(
@@ -65,6 +71,7 @@ export async function bareBox(
     Entrypoint: ["sh", "-c"],
     Cmd: [`head -c ${archive.length} | tar -xmof - && exec sh`],
   });
+  live.set(container.id, container);
   try {
     const stream = (await container.attach({
       stream: true,
@@ -85,6 +92,7 @@ export async function bareBox(
     return codes;
   } finally {
     await container.remove({ force: true, v: true });
+    live.delete(container.id);
   }
 }
 
