@@ -1,9 +1,10 @@
 /** Experiments compared, as one HTML page that needs nothing else: results, learning curves, pools. */
 import type { Estimate } from "../../core/statistics.ts";
-import type { ComparedPool, Comparison } from "../control/compare.ts";
+import type { Comparison } from "../control/compare.ts";
 import { type Cell, figure, table, toneOf } from "./figure.ts";
 import { html, type Markup } from "./html.ts";
-import { axis, groupedBars, linePlot } from "./plot.ts";
+import { axis, linePlot } from "./plot.ts";
+import { passRateFigure } from "./pool.ts";
 import { percent } from "./scale.ts";
 import { STYLE } from "./style.ts";
 
@@ -119,34 +120,6 @@ function poolTable({ arms }: Comparison): Markup {
   });
 }
 
-function histogram(pool: ComparedPool): Markup | null {
-  const { firstProbe, lastProbe } = pool;
-  if (firstProbe.counts.every((count) => count === 0)) return null;
-  const categories = firstProbe.counts.map((_, passes) => `${passes}/${firstProbe.runs}`);
-  const later = lastProbe.runs === firstProbe.runs ? lastProbe.counts : categories.map(() => 0);
-  return figure({
-    title: `Pass rates of probed tasks, ${pool.experiment}`,
-    legend: [
-      { text: "first probe", tone: 0 },
-      { text: "after refinement", tone: 1 },
-    ],
-    plot: groupedBars({
-      description: `Tasks of ${pool.experiment} by passes of ${firstProbe.runs} rollouts`,
-      categories,
-      xLabel: `passes of ${firstProbe.runs} rollouts`,
-      yLabel: "tasks",
-      series: [
-        { name: "at the first probe", tone: 0, values: firstProbe.counts },
-        { name: "after refinement", tone: 1, values: later },
-      ],
-    }),
-    data: {
-      head: ["Passes", "First probe", "After refinement"],
-      rows: categories.map((category, i) => [category, firstProbe.counts[i]!, later[i]!]),
-    },
-  });
-}
-
 function mixTable({ arms }: Comparison): Markup {
   const pools = arms.flatMap(({ pools }) => pools);
   const kinds = [...new Set(pools.flatMap(({ kinds: own }) => Object.keys(own)))].sort();
@@ -160,7 +133,10 @@ function mixTable({ arms }: Comparison): Markup {
 export function renderComparison(comparison: Comparison): string {
   const names = comparison.arms.map(({ name }) => name).join(", ");
   const pools = comparison.arms.flatMap(({ pools }) => pools);
-  const histograms = pools.flatMap((pool) => histogram(pool) ?? []);
+  const histograms = pools.flatMap(
+    ({ experiment, firstProbe: before, lastProbe: after }) =>
+      passRateFigure(`Pass rate of probed tasks, ${experiment}`, { before, after }) ?? [],
+  );
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">

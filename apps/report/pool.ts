@@ -1,5 +1,5 @@
 /** Task pools: learnability before and after refinement, and what kinds of tasks were admitted. */
-import { admittedPasses } from "../../core/learnability.ts";
+import { admittedPasses, type LearnabilityBand } from "../../core/learnability.ts";
 import type { InForce, IterationSummary, PoolSeries, TaskMix } from "../../services/store/index.ts";
 import { figure, table, toneOf } from "./figure.ts";
 import { html, type Markup } from "./html.ts";
@@ -9,42 +9,51 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
+/** Tasks by their passes, at the first probe and after refinement; null where nothing was probed. */
+export function passRateFigure(
+  title: string,
+  { before, after }: Pick<PoolSeries, "before" | "after">,
+  band?: LearnabilityBand,
+): Markup | null {
+  if (sum(before.counts) === 0) return null;
+  const categories = before.counts.map((_, passes) => `${passes}/${before.runs}`);
+  const { min, max } = band === undefined ? { min: 1, max: 0 } : admittedPasses(before.runs, band);
+  // Probes of another size than the first ones are not on the same scale.
+  const later = after.runs === before.runs ? after.counts : before.counts.map(() => 0);
+  return figure({
+    title,
+    legend: [
+      { text: "first probe", tone: 0 },
+      { text: "after refinement", tone: 1 },
+    ],
+    plot: groupedBars({
+      description: `Tasks by passes of ${before.runs} rollouts, before and after their statements were refined`,
+      categories,
+      xLabel: `passes of ${before.runs} rollouts`,
+      yLabel: "tasks",
+      series: [
+        { name: "at the first probe", tone: 0, values: before.counts },
+        { name: "after refinement", tone: 1, values: later },
+      ],
+      ...(min <= max ? { region: { from: min, to: max, text: "admitted" } } : {}),
+    }),
+    data: {
+      head: ["Passes", "First probe", "After refinement"],
+      rows: categories.map((category, i) => [category, before.counts[i]!, later[i]!]),
+    },
+  });
+}
+
 /** One histogram of pass counts per iteration, the admitted band shaded. */
 export function passRateHistograms(
   pools: readonly PoolSeries[],
   inForce: readonly InForce[],
 ): readonly Markup[] {
-  return pools
-    .filter(({ before }) => sum(before.counts) > 0)
-    .map(({ iteration, before, after }) => {
-      const categories = before.counts.map((_, passes) => `${passes}/${before.runs}`);
-      const { filter } = inForce.find(({ fromIteration }) => fromIteration === iteration)!.settings;
-      const { min, max } = admittedPasses(before.runs, filter.band);
-      // Probes of another size than the first ones are not on the same scale.
-      const later = after.runs === before.runs ? after.counts : before.counts.map(() => 0);
-      return figure({
-        title: `Pass rate of probed tasks, iteration ${iteration}`,
-        legend: [
-          { text: "first probe", tone: 0 },
-          { text: "after refinement", tone: 1 },
-        ],
-        plot: groupedBars({
-          description: `Tasks by passes of ${before.runs} rollouts, before and after their statements were refined`,
-          categories,
-          xLabel: `passes of ${before.runs} rollouts`,
-          yLabel: "tasks",
-          series: [
-            { name: "at the first probe", tone: 0, values: before.counts },
-            { name: "after refinement", tone: 1, values: later },
-          ],
-          ...(filter.enabled && min <= max ? { region: { from: min, to: max, text: "admitted" } } : {}),
-        }),
-        data: {
-          head: ["Passes", "First probe", "After refinement"],
-          rows: categories.map((category, i) => [category, before.counts[i]!, later[i]!]),
-        },
-      });
-    });
+  return pools.flatMap((pool) => {
+    const { filter } = inForce.find(({ fromIteration }) => fromIteration === pool.iteration)!.settings;
+    const title = `Pass rate of probed tasks, iteration ${pool.iteration}`;
+    return passRateFigure(title, pool, filter.enabled ? filter.band : undefined) ?? [];
+  });
 }
 
 export function poolTable(iterations: readonly IterationSummary[]): Markup | null {
