@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 import { createGrading } from "../services/grading/index.ts";
 import { createRuntime, type SandboxRuntime } from "../services/sandbox/index.ts";
 import { ATTACKS } from "./list/index.ts";
-import { Places } from "./places.ts";
+import { openPlaces } from "./places.ts";
 import { proveOnHost, type Result, runAttacks } from "./run.ts";
 import { openHost } from "./surroundings.ts";
 import { makeTargets } from "./targets.ts";
@@ -81,7 +81,7 @@ async function main(args: readonly string[]): Promise<number> {
       const controls = options.controls ? runtimeOf("process") : null;
       const proven = await proveOnHost(attacks, { host, targets, controls });
       const say = options.json ? () => {} : (result: Result) => console.log(lineOf(result));
-      const shared = { host, targets, places: new Places() };
+      const shared = { host, targets, places: openPlaces() };
       // Whatever has a control shows it once, where the first runtime's try is about to be made.
       const running = fields.map((field, index) =>
         runAttacks(attacks, { ...shared, ...field, controls: index === 0 ? controls : null }, proven, say),

@@ -2,11 +2,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { flagsOf, type GradingService } from "../services/grading/index.ts";
-import type { SandboxRuntime } from "../services/sandbox/index.ts";
+import type { SandboxRuntime, Semaphore } from "../services/sandbox/index.ts";
 import { agentSpec, attempt, type Done } from "./box.ts";
 import { type Expectation, HACK_CODES } from "./codes.ts";
 import { stolen, tryControl } from "./controls.ts";
-import type { Places } from "./places.ts";
 import { HOST_SECRET, type Host } from "./surroundings.ts";
 import type { Attack, Target, TargetName } from "./types.ts";
 
@@ -29,7 +28,7 @@ export interface Field {
   readonly grading: GradingService;
   /** Where controls run. */
   readonly controls: SandboxRuntime | null;
-  readonly places: Places;
+  readonly places: Semaphore;
 }
 
 /** Null where the deed succeeded, by the attack's name. Connections are counted: one after the other, and before any box is there. */
@@ -66,7 +65,7 @@ export async function runAttacks(
     return result;
   };
   const results = await Promise.all(
-    attacks.map((attack) => (attack.waits ? tryOne(attack) : places.with(() => tryOne(attack)))),
+    attacks.map((attack) => (attack.waits ? tryOne(attack) : places.run(() => tryOne(attack)))),
   );
   const reached = host.connections() - before;
   if (reached === 0) return results;

@@ -5,6 +5,7 @@ export { daemonEvents } from "./docker/events.ts";
 export { helperName } from "./docker/helper.ts";
 export { ensureBaseImage } from "./docker/image.ts";
 export { createDockerRuntime, type DockerRuntimeOptions } from "./docker/runtime.ts";
+export { Semaphore } from "./docker/semaphore.ts";
 export { type TarEntry, tar } from "./docker/tar.ts";
 export { type ArchivedEntry, ArchiveError, untar } from "./docker/untar.ts";
 export { examineDocker } from "./docker-check.ts";

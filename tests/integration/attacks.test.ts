@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ATTACKS } from "../../attacks/list/index.ts";
-import { Places } from "../../attacks/places.ts";
+import { openPlaces } from "../../attacks/places.ts";
 import { proveOnHost, runAttacks } from "../../attacks/run.ts";
 import { type Host, openHost } from "../../attacks/surroundings.ts";
 import { makeTargets } from "../../attacks/targets.ts";
@@ -64,7 +64,7 @@ describe.each(["process", "docker"] as const)("attacks in the %s runtime", (name
         expect(attacks).toHaveLength(wanted.size);
         const targets = await makeTargets(new Set(attacks.map(({ on }) => on)), dataFolder, grading);
         const controls = name === "process" ? runtime : null;
-        const field = { host, targets, runtime, grading, controls, places: new Places() };
+        const field = { host, targets, runtime, grading, controls, places: openPlaces() };
         const results = await runAttacks(attacks, field, await proveOnHost(attacks, field));
         expect(results.filter(({ ending }) => ending === "broken")).toEqual([]);
         expect(results).toHaveLength(attacks.length);

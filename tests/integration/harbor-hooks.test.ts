@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FileChange } from "../../core/task.ts";
-import { harborImporter, type PreparedImport, prepareImport } from "../../services/formats/index.ts";
-import { createGrading, type GradingService } from "../../services/grading/index.ts";
-import { connectDocker, createRuntime, ensureBaseImage } from "../../services/sandbox/index.ts";
+import type { PreparedImport } from "../../services/formats/index.ts";
+import type { GradingService } from "../../services/grading/index.ts";
+import { createRuntime, ensureBaseImage } from "../../services/sandbox/index.ts";
+import { type HarborImport, openHarborImport } from "../support/harbor-import.ts";
 
 const probe = createRuntime("docker", {
   dataFolder: join(tmpdir(), "harbor-hooks"),
@@ -18,7 +19,7 @@ const reason = process.env.CI === "true" ? null : await probe.unavailable();
 let folder: string;
 let grading: GradingService;
 let prepared: PreparedImport;
-const images = new Set<string>();
+let opened: HarborImport | undefined;
 
 const filesOn = (base: string): Readonly<Record<string, string>> => ({
   "instruction.md": "Let sum.sh print the sum.\n",
@@ -46,23 +47,13 @@ beforeAll(async () => {
     mkdirSync(dirname(join(made, name)), { recursive: true });
     writeFileSync(join(made, name), content);
   }
-  const dataFolder = join(folder, "data");
-  const runtime = createRuntime("docker", { dataFolder, nodePath: process.execPath });
-  grading = createGrading({ runtime });
-  for await (const result of harborImporter.read(made, {})) {
-    if ("error" in result) throw result.error;
-    prepared = await prepareImport(result.task, { dataFolder, runtime, note: (id) => images.add(id) });
-  }
+  opened = await openHarborImport(made, folder);
+  ({ prepared, grading } = opened);
 }, 300_000);
 afterAll(async () => {
   if (reason !== null) return;
-  await grading.close();
+  await opened?.close();
   rmSync(folder, { recursive: true, force: true });
-  for (const image of [...images].reverse())
-    await connectDocker()
-      .docker.getImage(image)
-      .remove({ force: true })
-      .catch(() => {});
 });
 
 const write = (path: string, content: string): FileChange => ({

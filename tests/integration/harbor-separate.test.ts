@@ -6,11 +6,12 @@ import { parse, stringify } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { importsPage, importTasks, verifyImport } from "../../apps/control/index.ts";
 import type { FileChange } from "../../core/task.ts";
-import { harborImporter, type PreparedImport, prepareImport } from "../../services/formats/index.ts";
-import { createGrading, evidenceOf, type GradingService } from "../../services/grading/index.ts";
-import { connectDocker, createRuntime, ensureBaseImage } from "../../services/sandbox/index.ts";
+import type { PreparedImport } from "../../services/formats/index.ts";
+import { evidenceOf, type GradingService } from "../../services/grading/index.ts";
+import { createRuntime, ensureBaseImage } from "../../services/sandbox/index.ts";
 import { getJson, getTask } from "../../services/store/index.ts";
 import { harborPackage, installHarbor, runHarbor } from "../support/harbor.ts";
+import { type HarborImport, openHarborImport } from "../support/harbor-import.ts";
 import { openTestRecord } from "../support/open-record.ts";
 
 const probe = createRuntime("docker", {
@@ -24,7 +25,7 @@ const inDocker = describe.skipIf(reason !== null);
 let folder: string;
 let grading: GradingService;
 let prepared: PreparedImport;
-const images = new Set<string>();
+let opened: HarborImport | undefined;
 
 const FILES = {
   "instruction.md": "Let sum.sh print the sum, and write the answer into out/.\n",
@@ -89,23 +90,15 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "harbor-separate-"));
   const made = initialised();
   adapted(made, await ensureBaseImage());
-  const dataFolder = join(folder, "data");
-  const runtime = createRuntime("docker", { dataFolder, nodePath: process.execPath });
-  grading = createGrading({ runtime, artifactLimits: { bytes: 1024 * 1024, entries: 1000 } });
-  for await (const result of harborImporter.read(made, {})) {
-    if ("error" in result) throw result.error;
-    prepared = await prepareImport(result.task, { dataFolder, runtime, note: (id) => images.add(id) });
-  }
+  opened = await openHarborImport(made, folder, {
+    artifactLimits: { bytes: 1024 * 1024, entries: 1000 },
+  });
+  ({ prepared, grading } = opened);
 }, 600_000);
 afterAll(async () => {
   if (reason !== null) return;
-  await grading.close();
+  await opened?.close();
   rmSync(folder, { recursive: true, force: true });
-  for (const image of [...images].reverse())
-    await connectDocker()
-      .docker.getImage(image)
-      .remove({ force: true })
-      .catch(() => {});
 });
 
 const grade = (change: readonly FileChange[]) => {

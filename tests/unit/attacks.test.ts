@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { HACK_CODES, type HackCode } from "../../attacks/codes.ts";
 import { ATTACKS } from "../../attacks/list/index.ts";
-import { Places } from "../../attacks/places.ts";
 import { packageRoot } from "../../infra/stack/index.ts";
 import { VERDICT_FLAGS } from "../../services/grading/index.ts";
+import { Semaphore } from "../../services/sandbox/index.ts";
 
 const codes = Object.keys(HACK_CODES) as HackCode[];
 
@@ -43,12 +43,12 @@ describe("the list of attacks", () => {
 
 describe("places", () => {
   it("are never more than there are, and free again after a failure", async () => {
-    const places = new Places(2);
+    const places = new Semaphore(2);
     const open: (() => void)[] = [];
     let most = 0;
     let inside = 0;
     const use = (fails: boolean) =>
-      places.with(async () => {
+      places.run(async () => {
         most = Math.max(most, ++inside);
         await new Promise<void>((resolve) => open.push(resolve));
         inside--;
