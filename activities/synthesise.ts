@@ -51,10 +51,10 @@ async function draw(services: SandboxServices, input: SynthesiseInput, index: nu
       ? input.environments[index % input.environments.length]!
       : stream.pick(input.environments);
   const names = Object.keys(input.mix).sort() as GeneratorName[];
-  const generator = names[stream.weighted(names.map((name) => input.mix[name]))]!;
+  const generator = names[stream.weighted(names.map((name) => input.mix[name] ?? 0))]!;
   const environment = await services.environments.byKey(chosen.key);
   const brief = { functions: input.functions, heldOutShare: input.heldOutShare };
-  const candidate = services.synthesis.generate(environment, generator, brief, stream);
+  const candidate = await services.synthesis.generate(environment, generator, brief, stream);
   if ("none" in candidate) return { index, none: candidate.none };
   return {
     index,

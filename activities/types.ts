@@ -35,7 +35,8 @@ export interface SynthesiseInput {
   /** `round-robin` spreads a fixed set evenly; `random` is for pools. */
   readonly choice: "random" | "round-robin";
   readonly functions: TaskSetSettings["functions"];
-  readonly mix: ExperimentSettings["synthesis"]["mix"];
+  /** Relative weights. */
+  readonly mix: Readonly<Partial<Record<GeneratorName, number>>>;
   readonly heldOutShare: number;
   /** Short keys that count as used: no candidate has one of them. */
   readonly exclude: ArtifactRef | null;
@@ -68,6 +69,23 @@ export interface ValidateOutput {
   readonly taskId: string | null;
   /** The gate that rejected it. */
   readonly rejectedBy: string | null;
+}
+
+export interface RepairInput {
+  readonly recordScope: string;
+  readonly candidate: CandidateRef;
+  /** 1-based: how often it has been sent back, this time included. */
+  readonly round: number;
+  /** What was said of it, one message each. */
+  readonly messages: readonly string[];
+  /** As it was synthesised: what the author is told besides. */
+  readonly source: SynthesiseInput;
+}
+
+export interface RepairOutput {
+  /** Null when the author gave it up. */
+  readonly candidate: CandidateRef | null;
+  readonly reason: string | null;
 }
 
 export interface RefineInput {
@@ -206,7 +224,7 @@ export interface TaskSetSpec {
   readonly functions: TaskSetSettings["functions"];
   readonly tasks: number;
   readonly seed: number;
-  readonly mix: ExperimentSettings["synthesis"]["mix"];
+  readonly mix: Readonly<Partial<Record<GeneratorName, number>>>;
   readonly heldOutShare: number;
   readonly stabilityRuns: number;
   readonly perFunctionCap: number;

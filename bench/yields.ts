@@ -104,7 +104,7 @@ for (const name of positionals) {
   for (let n = 0; n < Number(values.candidates); n++) {
     const stream = random(Number(values.seed), "yields", name, values.generator, n);
     const brief = { functions: "all", heldOutShare: 0 } as const;
-    const candidate = synthesis.generate(environment, values.generator as GeneratorName, brief, stream);
+    const candidate = await synthesis.generate(environment, values.generator as GeneratorName, brief, stream);
     if ("none" in candidate) continue;
     const operator = candidate.sites.map((site) => site.operator).join(" + ");
     let outcome: Outcome = "duplicate";

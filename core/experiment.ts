@@ -9,7 +9,9 @@ import type { LossSettings } from "./loss.ts";
 import type { PolicyKind } from "./policy.ts";
 import type { ProbePlan } from "./probing.ts";
 import type { RewardSettings } from "./reward.ts";
-import type { GeneratorName, StatementLevel } from "./task.ts";
+import type { BudgetSettings, Price } from "./spend.ts";
+import type { AuthorSettings, DiversityCaps, GateSettings, HistorySettings } from "./synthesis.ts";
+import type { GeneratorName, StatementLevel, TaskType } from "./task.ts";
 import type { Sampling } from "./trajectory.ts";
 
 export interface RolloutLimits {
@@ -42,14 +44,20 @@ export interface IterationOverride {
   readonly filter?: { readonly band?: LearnabilityBand };
   readonly limits?: Partial<RolloutLimits>;
   readonly mix?: Readonly<Record<GeneratorName, number>>;
+  readonly types?: Readonly<Record<TaskType, number>>;
 }
 
 /** What sandboxes are made with: bubblewrap on the host's own system, or containers of a Docker daemon. */
 export const SANDBOX_RUNTIMES = ["process", "docker"] as const;
 export type SandboxRuntimeName = (typeof SANDBOX_RUNTIMES)[number];
 
+/** What an experiment shows by leaving something out; `calibrated` = nothing is (docs/method.md §7). */
+export const ABLATIONS = ["calibrated", "uncalibrated", "frozen-pool", "imported-tasks"] as const;
+export type Ablation = (typeof ABLATIONS)[number];
+
 export interface ExperimentSettings {
   readonly seed: number;
+  readonly ablation: Ablation;
   readonly iterations: number;
   readonly policy: {
     readonly kind: PolicyKind;
@@ -71,8 +79,15 @@ export interface ExperimentSettings {
     /** Share of functions kept from training, chosen by hash: the held-out functions. */
     readonly heldOutShare: number;
     readonly perFunctionCap: number;
-    /** `frozen`: later iterations climb on the pool of the first one. */
-    readonly pool: "fresh" | "frozen";
+    /** `frozen`: later iterations climb on the pool of the first one; `imported`: pools are chosen from imported tasks. */
+    readonly pool: "fresh" | "frozen" | "imported";
+    /** Relative weights of the types that generators which make several are asked for. */
+    readonly types: Readonly<Record<TaskType, number>>;
+    readonly caps: DiversityCaps;
+    readonly gates: GateSettings;
+    readonly history: HistorySettings;
+    /** Null = no model writes tasks. */
+    readonly author: AuthorSettings | null;
   };
   readonly filter: {
     readonly enabled: boolean;
@@ -83,6 +98,14 @@ export interface ExperimentSettings {
     /** As `ProbePlan` (core/probing.ts). */
     readonly stopError: number | null;
     readonly prior: ProbePlan["prior"];
+    /** Who writes statements anew: templates of another level, or the author's model. */
+    readonly refiner: "levels" | "model";
+    /** Tasks that always pass are combined with another one. */
+    readonly hardenByCombining: boolean;
+    /** Failed rollouts, with their diagnosis, that the next iteration's author is shown at most. */
+    readonly failuresShown: number;
+    /** Tasks that nobody solves are climbed with statements above `synthesis.maxLevel`, apart from the calibrated ones. */
+    readonly hintLadder: boolean;
   };
   readonly rollout: { readonly limits: RolloutLimits; readonly sampling: Sampling };
   readonly reward: RewardSettings;
@@ -93,6 +116,10 @@ export interface ExperimentSettings {
     readonly maxLag: number;
     /** Which tasks an update trains on. */
     readonly sampling: { readonly kind: "uniform" | "frontier" } & FrontierSettings;
+    /** Size of a group: fixed, or grown until it is mixed, up to `maxSize`. */
+    readonly groups: { readonly kind: "fixed" | "dynamic" | "balanced"; readonly maxSize: number };
+    /** Rollouts that an iteration may spend, its probes among them; the climb ends with the last update that fits. Null = no bound. */
+    readonly rolloutBudget: number | null;
   };
   readonly advantage: AdvantageSettings;
   readonly loss: LossSettings;
@@ -121,6 +148,9 @@ export interface ExperimentSettings {
     readonly reuseCommands: boolean;
   };
   readonly grading: { readonly mode: "cold" | "warm"; readonly reuse: boolean };
+  readonly budget: BudgetSettings;
+  /** By model name as its server is asked for it; `sandbox-hour` is the price of an hour of one sandbox. */
+  readonly prices: Readonly<Record<string, Price>>;
   readonly concurrency: { readonly calibrations: number; readonly groups: number };
   readonly limits: { readonly infrastructureRetries: number };
   /** What holds the experiment until someone has looked; null = that is not watched. */
@@ -152,7 +182,11 @@ export function settingsAt(settings: ExperimentSettings, iteration: number): Exp
     if (override.fromIteration > iteration) continue;
     filter = { ...filter, ...override.filter };
     rollout = { ...rollout, limits: { ...rollout.limits, ...override.limits } };
-    synthesis = { ...synthesis, mix: override.mix ?? synthesis.mix };
+    synthesis = {
+      ...synthesis,
+      mix: override.mix ?? synthesis.mix,
+      types: override.types ?? synthesis.types,
+    };
   }
   return { ...settings, filter, rollout, synthesis, overrides: [] };
 }

@@ -4,7 +4,7 @@
 export const TASK_TYPES = ["bug", "feature", "refactor", "migration", "performance"] as const;
 export type TaskType = (typeof TASK_TYPES)[number];
 
-export const GENERATORS = ["mutation", "combination", "removal"] as const;
+export const GENERATORS = ["mutation", "combination", "removal", "history", "llm"] as const;
 export type GeneratorName = (typeof GENERATORS)[number];
 
 /** One change to one file of a repository tree. Paths are relative to its root, with `/`. */
@@ -95,6 +95,63 @@ export interface Reproduction {
   readonly assertion: string;
 }
 
+/** Wording of a task that an author or a commit gave; tasks without one are worded from their sites and reproduction. */
+export interface AuthoredText {
+  /** One line. */
+  readonly title: string;
+  /** What is wrong or wanted, as its user sees it; never more than level 0 may say. */
+  readonly body: string;
+  /** Behaviours, names and values that the tests need and the tree does not show: from level 1 on. "" = nothing. */
+  readonly contract: string;
+}
+
+/** Where a task comes from, for people and for caps. */
+export interface TaskOrigin {
+  /** The commit it was made of; hashes are whole. */
+  readonly commit?: { readonly repository: string; readonly sha: string; readonly parent: string };
+  /** The model that wrote it, the mode it was asked for, and the versioned prompt: its name and sha256 (hex). */
+  readonly author?: {
+    readonly model: string;
+    readonly mode: string;
+    readonly prompt: string;
+    readonly promptHash: string;
+    /** Times it was sent back with what a gate or a probe said. */
+    readonly repairs: number;
+  };
+  /** The task that it is a revision of, and how it was made from that. */
+  readonly revises?: { readonly task: string; readonly action: string; readonly round: number };
+}
+
+/** What a solution must show beside its tests, by type. A check of the verifier decides it; this is what it was made from. */
+export type TypeCheck =
+  | {
+      readonly type: "performance";
+      /** A script of the environment's language that does the work once; its path in the judging box. */
+      readonly workload: FileChange;
+      /** Times that the solved tree must be faster than the base tree, at least: > 1. */
+      readonly minSpeedup: number;
+    }
+  | { readonly type: "refactor"; readonly structure: readonly StructuralAssertion[] }
+  | {
+      readonly type: "migration";
+      /** Modules that no source file may import any more, and modules that one must. */
+      readonly absent: readonly string[];
+      readonly present: readonly string[];
+    };
+
+/** One statement about the shape of the sources that is false on the base tree and true on the solved one. */
+export type StructuralAssertion =
+  | { readonly kind: "defines" | "lacks"; readonly file: string; readonly symbol: string }
+  | { readonly kind: "max-lines"; readonly file: string; readonly symbol: string; readonly lines: number }
+  | {
+      readonly kind: "calls";
+      readonly file: string;
+      readonly symbol: string;
+      readonly from: string;
+      readonly atLeast: number;
+    }
+  | { readonly kind: "max-copies"; readonly files: readonly string[]; readonly tokens: number };
+
 /** What the statement writer may say, most specific last. Never all of it: see `StatementLevel`. */
 export interface TaskFacts {
   /** Site(s) of the change, in the order made. A combination has two. */
@@ -105,10 +162,17 @@ export interface TaskFacts {
     readonly operator: string;
   }[];
   readonly reproduction: Reproduction | null;
+  /** Absent = worded from the sites and the reproduction. */
+  readonly text?: AuthoredText;
+  /** The least specific statement that still says all that the tests need; absent = 0. Refinement never goes below it. */
+  readonly neededLevel?: StatementLevel;
+  /** What its verifier's check was made from; absent = tests alone decide. */
+  readonly check?: TypeCheck;
+  readonly origin?: TaskOrigin;
 }
 
 export interface Task {
-  /** `t` + 16 hex digits of the hash of everything below but `facts`. */
+  /** `t` + 16 hex digits of the hash of everything below, of `facts` only the authored text. */
   readonly id: string;
   /** Key of the prepared environment the task lives in. */
   readonly environment: string;

@@ -1,4 +1,5 @@
 /** The outer loop: an entity per experiment, one runIteration after the other, continue-as-new per iteration (docs/method.md §1). */
+
 import {
   allHandlersFinished,
   CancellationScope,
@@ -25,6 +26,7 @@ import { evaluationId, experimentId, tryId } from "../core/ids.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Scope } from "../core/scope.ts";
 import { sole } from "../core/search-attributes.ts";
+import { repeatableMix } from "../core/synthesis.ts";
 import type { StatementLevel } from "../core/task.ts";
 import { attributesOf, searchAttributes } from "./attributes.ts";
 import type { AdmittedTask } from "./calibrateTask.ts";
@@ -205,7 +207,7 @@ async function prepare({ name, settings }: RunExperimentInput, steering: Steerin
       functions: set.functions,
       tasks: set.tasks,
       seed: settings.evaluation.seed,
-      mix: synthesis.mix,
+      mix: repeatableMix(synthesis.mix),
       heldOutShare: synthesis.heldOutShare,
       stabilityRuns: synthesis.stabilityRuns,
       perFunctionCap: synthesis.perFunctionCap,

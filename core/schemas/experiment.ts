@@ -4,9 +4,10 @@
  */
 import { z } from "zod";
 import { checkSettings } from "../consistency.ts";
-import { type ExperimentSettings, SANDBOX_RUNTIMES } from "../experiment.ts";
+import { ABLATIONS, type ExperimentSettings, SANDBOX_RUNTIMES } from "../experiment.ts";
 import { count, positive, share, UNDISCLOSED } from "./fields.ts";
 import { valueAt } from "./issues.ts";
+import { band, budget, filter, mix, prices, synthesis, types } from "./synthesis.ts";
 import { advantage, climb, loss, optimizer, reward } from "./training.ts";
 
 const sampling = (defaults: { temperature: number; topP: number; topK: number; minP: number }) =>
@@ -44,20 +45,6 @@ const limits = z
     maxSeconds: limitFields.maxSeconds.default(null),
   })
   .prefault({});
-
-const band = z.strictObject({
-  low: share().describe("Least pass rate that is admitted."),
-  high: share().describe("Greatest pass rate that is admitted."),
-});
-
-const weight = () => z.number().min(0);
-const mix = z.strictObject({
-  mutation: weight().describe("One operator applied at one place of the code."),
-  combination: weight().describe("Two mutations under one statement."),
-  removal: weight().describe("A function's body removed: a small feature task."),
-});
-
-const level = () => z.literal([0, 1, 2, 3]);
 
 const environmentNames = z.array(z.string().min(1)).min(1);
 
@@ -98,74 +85,6 @@ const policy = z.strictObject({
     .describe("Name of the environment variable that holds the API key; null = none. Never the key itself."),
 });
 
-const synthesis = z
-  .strictObject({
-    poolTasks: count(1).default(300).describe("Admitted tasks per iteration. Paper: about 300."),
-    maxCandidates: count(1)
-      .default(3_000)
-      .describe(
-        `Candidates generated at most to fill a pool; the pool ends short when they are spent. ${UNDISCLOSED}`,
-      ),
-    mix: mix
-      .default({ mutation: 0.6, combination: 0.25, removal: 0.15 })
-      .describe("Relative weights of the generators. Paper: 85 % bug fixes in iteration 1."),
-    startLevel: level().default(1).describe(`Specificity of a task's first statement, 0..3. ${UNDISCLOSED}`),
-    minLevel: level().default(0).describe(`Least specific statement refinement may write. ${UNDISCLOSED}`),
-    maxLevel: level().default(3).describe(`Most specific statement refinement may write. ${UNDISCLOSED}`),
-    stabilityRuns: count(1)
-      .default(3)
-      .describe(`Repeats of each validation run, against flaky tests. ${UNDISCLOSED}`),
-    heldOutShare: share()
-      .default(0.3)
-      .describe("Share of an environment's functions, chosen by hash, that no pool is made from."),
-    perFunctionCap: count(1)
-      .default(3)
-      .describe(`Tasks in one pool that change the same function. ${UNDISCLOSED}`),
-    pool: z
-      .enum(["fresh", "frozen"])
-      .default("fresh")
-      .describe(
-        "fresh: every iteration makes a pool of its own; frozen: later iterations climb on the first one's as it was admitted, a baseline. Paper: fresh.",
-      ),
-  })
-  .prefault({});
-
-const filter = z
-  .strictObject({
-    enabled: z
-      .boolean()
-      .default(true)
-      .describe("false = synthesis without calibration: every valid task is admitted."),
-    probes: count(2).max(256).default(8).describe(`N: complete rollouts per probe. ${UNDISCLOSED}`),
-    band: band
-      .default({ low: 0.5, high: 0.5 })
-      .describe(
-        "Pass rates that are admitted, compared on counts; all-pass and all-fail never are. Paper: 0.5.",
-      ),
-    maxRefinements: count(0).default(3).describe(`Statements rewritten at most per task. ${UNDISCLOSED}`),
-    probesAsGroups: z
-      .boolean()
-      .default(false)
-      .describe(`Use the probes of an admitted task as its first training group. ${UNDISCLOSED}`),
-    stopError: z
-      .number()
-      .min(0)
-      .lt(1)
-      .nullable()
-      .default(null)
-      .describe(
-        `A probe stops once the chance that all N would admit its task is at most this, and as admitted once they must: 0 = the decisions of complete probes from fewer rollouts; null = always N. ${UNDISCLOSED}`,
-      ),
-    prior: z
-      .strictObject({
-        passes: positive().default(1).describe("Passes the prior is worth."),
-        failures: positive().default(1).describe("Failures the prior is worth."),
-      })
-      .prefault({})
-      .describe("Beta prior of pass rates that filter.stopError reckons with; 1 and 1 = uniform."),
-  })
-  .prefault({});
-
 const override = z.strictObject({
   fromIteration: count(1).describe("First iteration (1-based) this holds in; it holds in all later ones."),
   filter: z
@@ -182,6 +101,7 @@ const override = z.strictObject({
     .exactOptional()
     .describe("As rollout.limits."),
   mix: mix.exactOptional().describe("As synthesis.mix."),
+  types: types.exactOptional().describe("As synthesis.types."),
 });
 
 export const experimentSchema = z
@@ -193,6 +113,12 @@ export const experimentSchema = z
       .default(0)
       .describe(
         "Decides every random choice but the held-out task sets and the embedded policy's start weights.",
+      ),
+    ablation: z
+      .enum(ABLATIONS)
+      .default("calibrated")
+      .describe(
+        "calibrated: all of the method; uncalibrated: no filter; frozen-pool: the first iteration's pool in every one; imported-tasks: pools chosen from imported tasks by the same filter.",
       ),
     iterations: count(1).default(5).describe("Outer iterations: synthesise, climb, select. Paper: 5."),
     policy: policy.describe("What is trained."),
@@ -271,6 +197,8 @@ export const experimentSchema = z
       })
       .prefault({})
       .describe("Verdicts on training rollouts."),
+    budget: budget.describe("What a run may cost; once it is spent the experiment is held."),
+    prices: prices.describe("US dollars, by model."),
     concurrency: z
       .strictObject({
         calibrations: count(1).default(16).describe("Tasks calibrated at the same time."),

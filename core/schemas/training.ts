@@ -53,6 +53,24 @@ export const climb = z
       })
       .prefault({})
       .describe("Which of the pool's tasks an update trains on."),
+    groups: z
+      .strictObject({
+        kind: z
+          .enum(["fixed", "dynamic", "balanced"])
+          .default("fixed")
+          .describe(
+            `fixed: climb.groupSize rollouts; dynamic: more, groupSize at a time, until they are mixed; balanced: more, until passes and failures are even enough to be cut to groupSize. ${UNDISCLOSED}`,
+          ),
+        maxSize: count(2).default(32).describe("dynamic, balanced: rollouts of one group at most."),
+      })
+      .prefault({})
+      .describe("How many rollouts a group holds."),
+    rolloutBudget: count(1)
+      .nullable()
+      .default(null)
+      .describe(
+        "Rollouts an iteration may spend, probes among them, so that arms with and without a filter cost the same: the climb ends with the last update that fits; null = no bound.",
+      ),
   })
   .prefault({});
 

@@ -80,6 +80,9 @@ export interface Database {
     gates: Json;
     /** `Evidence` (core/task.ts) of the valid task; null where there is none. */
     evidence: OptionalJson;
+    /** Earlier forms of the candidate that were sent back, oldest first: {outcome, gates, artifact}. */
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    repairs: ColumnType<any[] | null, string | null | undefined, string | null>;
     created_at: Timestamp;
   };
   /** One per probe of one (candidate, statement level, attempt at refining). The learnability label, with what it is valid for. */
@@ -97,6 +100,8 @@ export interface Database {
     /** Estimated pass rate, which stopping early does not bias; null = passes / runs. */
     rate: Optional<number>;
     label_key: string;
+    /** `Diagnosis` (core/diagnosis.ts) of a probe that was not admitted. */
+    diagnosis: OptionalJson;
     decision: string;
     group_key: string;
     created_at: Timestamp;
@@ -139,6 +144,8 @@ export interface Database {
     tools: Json;
     model_seconds: number;
     tool_seconds: number;
+    /** `TokenCounts` (core/spend.ts); null where it was not counted. */
+    tokens: OptionalJson;
     /** Key of the rollout of an earlier try that it was taken over from. */
     reused_from: Optional<string>;
     /** Hash of everything the verdict depends on. */
@@ -299,6 +306,35 @@ export interface Database {
     total: number | null;
     begun_at: Timestamp;
     ended_at: Date | null;
+  };
+  /** Requests to models that are paid for: reserved before they are sent, settled once their outcome is known. */
+  spend: {
+    key: string;
+    experiment: string;
+    iteration: number | null;
+    try: number | null;
+    phase: string;
+    candidate: number | null;
+    generator: string | null;
+    model: string;
+    /** {prompt, generated} tokens at most. */
+    reserved: Json;
+    reserved_usd: number;
+    /** `TokenCounts` (core/spend.ts); null until it is settled. */
+    used: OptionalJson;
+    usd: Optional<number>;
+    created_at: Timestamp;
+    settled_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  };
+  /** Failed rollouts with what they failed by: shown to the author of the next iteration, never to the policy. */
+  failures: {
+    rollout_key: string;
+    experiment: string;
+    iteration: number;
+    task_id: string;
+    cause: string;
+    evidence: string;
+    created_at: Timestamp;
   };
   /** Requests over HTTP that carried an Idempotency-Key, with what was answered; `status` is null while one is in progress. */
   requests: {

@@ -28,7 +28,7 @@ export function createSynthesis(parts: SynthesisParts): SynthesisService {
     indexes.set(environment.key, known);
     return known;
   };
-  const generators: Readonly<Record<TaskGenerator["name"], TaskGenerator>> = {
+  const generators: Readonly<Partial<Record<TaskGenerator["name"], TaskGenerator>>> = {
     mutation: mutationGenerator(indexOf),
     combination: combinationGenerator(indexOf),
     removal: removalGenerator(indexOf),
@@ -36,8 +36,11 @@ export function createSynthesis(parts: SynthesisParts): SynthesisService {
   const { grading, sandboxRuntime, mode } = parts;
   const reproducer = new Reproducer({ runtime: sandboxRuntime, limits: TEST_LIMITS });
   return {
-    generate: (environment, generator, brief, random) =>
-      generators[generator].generate(environment, brief, random),
+    generate: async (environment, generator, brief, random) =>
+      (await generators[generator]?.generate(environment, brief, random)) ?? {
+        none: `no generator is called ${generator}`,
+      },
+    repair: async () => ({ none: "no author writes tasks" }),
     validate: (environment, candidate, options) =>
       validateCandidate({ grading, reproducer, mode }, environment, candidate, options),
   };

@@ -44,7 +44,7 @@ function distant(a: EditSite, b: EditSite): boolean {
 export function mutationGenerator(indexOf: Indexed): TaskGenerator {
   return {
     name: "mutation",
-    generate: (environment, brief, random) => {
+    generate: async (environment, brief, random) => {
       const index = indexOf(environment);
       const site = drawSite(index, brief, random);
       if (site === null) return { none: "no function that the brief allows has an edit" };
@@ -64,7 +64,7 @@ export function mutationGenerator(indexOf: Indexed): TaskGenerator {
 export function combinationGenerator(indexOf: Indexed): TaskGenerator {
   return {
     name: "combination",
-    generate: (environment, brief, random) => {
+    generate: async (environment, brief, random) => {
       const index = indexOf(environment);
       const first = drawSite(index, brief, random);
       if (first === null) return { none: "no function that the brief allows has an edit" };

@@ -31,7 +31,7 @@ export function removalGenerator(
 ): TaskGenerator {
   return {
     name: "removal",
-    generate: (environment, brief, random) => {
+    generate: async (environment, brief, random) => {
       const index = indexOf(environment);
       const small = index.functions.filter(({ file, key, source }) => {
         if (source.name === MODULE_FUNCTION || !mayChange(key, brief)) return false;

@@ -45,6 +45,7 @@ describe("opening the database", () => {
       "0005-verdict-logs",
       "0006-regrade-runs",
       "0007-stopped-probes",
+      "0008-frontier",
     ]);
     await Promise.all(all.map((one) => one.destroy()));
   });

@@ -59,9 +59,9 @@ function narrowed(whole: PreparedEnvironment): PreparedEnvironment {
   };
 }
 
-function draw(generator: GeneratorName, seed: number): Candidate {
+async function draw(generator: GeneratorName, seed: number): Promise<Candidate> {
   const brief = { functions: "all", heldOutShare: 0.3 } as const;
-  const candidate = synthesis.generate(environment, generator, brief, random(seed, generator));
+  const candidate = await synthesis.generate(environment, generator, brief, random(seed, generator));
   if ("none" in candidate) throw new Error(candidate.none);
   return candidate;
 }
@@ -69,7 +69,7 @@ function draw(generator: GeneratorName, seed: number): Candidate {
 /** The first valid task of the seeds from 0 on. */
 async function firstTask(generator: GeneratorName): Promise<{ task: Task; candidate: Candidate }> {
   for (let seed = 0; seed < 40; seed++) {
-    const candidate = draw(generator, seed);
+    const candidate = await draw(generator, seed);
     const { task } = await synthesis.validate(environment, candidate, OPTIONS);
     if (task !== null) return { task, candidate };
   }

@@ -168,7 +168,7 @@ describe("a bad file is refused with file, line, field and expectation", () => {
       "a mix of nothing",
       `${MINIMAL}synthesis: { mix: { mutation: 0, combination: 0, removal: 0 } }\n`,
       "impossible-value",
-      'x.yaml, line 6: synthesis.mix: expected at least one weight above 0, found {"mutation":0,"combination":0,"removal":0}',
+      'x.yaml, line 6: synthesis.mix: expected at least one weight above 0, found {"mutation":0,"combination":0,"removal":0,"history":0,"ll...',
     ],
     [
       "levels upside down",

@@ -77,8 +77,8 @@ afterAll(() => rmSync(root, { recursive: true }));
 
 const ALL: Brief = { functions: "all", heldOutShare: 0.3 };
 
-function draw(generator: TaskGenerator, seed: number, brief: Brief = ALL): Candidate {
-  const candidate = generator.generate(environment, brief, random(seed, "candidate"));
+async function draw(generator: TaskGenerator, seed: number, brief: Brief = ALL): Promise<Candidate> {
+  const candidate = await generator.generate(environment, brief, random(seed, "candidate"));
   if ("none" in candidate) throw new Error(candidate.none);
   return candidate;
 }
@@ -88,10 +88,10 @@ describe.each([
   ["combination", combinationGenerator, 2],
   ["removal", removalGenerator, 1],
 ] as const)("%s", (name, make, sites) => {
-  it("changes the source to another that parses, and gold restores it exactly", () => {
-    fc.assert(
-      fc.property(fc.nat(), (seed) => {
-        const candidate = draw(make(indexOf), seed);
+  it("changes the source to another that parses, and gold restores it exactly", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), async (seed) => {
+        const candidate = await draw(make(indexOf), seed);
         expect(candidate.generator).toBe(name);
         expect(candidate.sites).toHaveLength(sites);
         const base = textsOf(candidate.base).get("index.js")!;
@@ -103,31 +103,35 @@ describe.each([
     );
   });
 
-  it("gives the same candidate for the same stream", () => {
-    expect(draw(make(indexOf), 7)).toEqual(draw(make(indexOf), 7));
+  it("gives the same candidate for the same stream", async () => {
+    expect(await draw(make(indexOf), 7)).toEqual(await draw(make(indexOf), 7));
   });
 
-  it("touches only functions on the brief's side of the split", () => {
+  it("touches only functions on the brief's side of the split", async () => {
     for (let seed = 0; seed < 40; seed++)
       for (const functions of ["train", "held-out"] as const) {
-        const candidate = make(indexOf).generate(environment, { functions, heldOutShare: 0.5 }, random(seed));
+        const candidate = await make(indexOf).generate(
+          environment,
+          { functions, heldOutShare: 0.5 },
+          random(seed),
+        );
         if ("none" in candidate) continue;
         for (const key of candidate.functions) expect(isHeldOut(key, 0.5)).toBe(functions === "held-out");
       }
   });
 
-  it("says so when the brief allows no function", () => {
+  it("says so when the brief allows no function", async () => {
     const brief: Brief = { functions: "held-out", heldOutShare: 0 };
-    expect(make(indexOf).generate(environment, brief, random(1))).toHaveProperty("none");
+    expect(await make(indexOf).generate(environment, brief, random(1))).toHaveProperty("none");
   });
 });
 
 describe("mutation", () => {
-  it("draws each operator equally often, however many edits it has", () => {
+  it("draws each operator equally often, however many edits it has", async () => {
     const drawn = new Map<string, number>();
     const draws = 1200;
     for (let seed = 0; seed < draws; seed++) {
-      const { operator } = draw(mutationGenerator(indexOf), seed).sites[0]!;
+      const { operator } = (await draw(mutationGenerator(indexOf), seed)).sites[0]!;
       drawn.set(operator, (drawn.get(operator) ?? 0) + 1);
     }
     expect([...drawn.keys()].sort()).toEqual([...index.edits.keys()].sort());
@@ -140,9 +144,9 @@ describe("mutation", () => {
 });
 
 describe("combination", () => {
-  it("holds each mutation alone as a part, and both together as the base", () => {
+  it("holds each mutation alone as a part, and both together as the base", async () => {
     for (let seed = 0; seed < 20; seed++) {
-      const candidate = draw(combinationGenerator(indexOf), seed);
+      const candidate = await draw(combinationGenerator(indexOf), seed);
       const parts = candidate.parts!.map((part) => textsOf(part).get("index.js")!);
       expect(new Set([SOURCE, ...parts, textsOf(candidate.base).get("index.js")!]).size).toBe(4);
       expect(candidate.sites[0]!.line).toBeLessThanOrEqual(candidate.sites[1]!.line);
@@ -151,8 +155,8 @@ describe("combination", () => {
 });
 
 describe("removal", () => {
-  it("leaves a stub where the body was and is a feature", () => {
-    const candidate = draw(removalGenerator(indexOf), 3);
+  it("leaves a stub where the body was and is a feature", async () => {
+    const candidate = await draw(removalGenerator(indexOf), 3);
     expect(candidate.type).toBe("feature");
     expect(textsOf(candidate.base).get("index.js")).toMatch(
       /\) \{ (throw new Error\("not implemented"\);|return undefined;) \}/,
@@ -161,8 +165,8 @@ describe("removal", () => {
 });
 
 describe("answersElsewhere", () => {
-  it("finds a part of the source in a bundle, an example and a source map, and lets documentation quote it", () => {
-    const candidate = draw(mutationGenerator(indexOf), 5);
+  it("finds a part of the source in a bundle, an example and a source map, and lets documentation quote it", async () => {
+    const candidate = await draw(mutationGenerator(indexOf), 5);
     const answers = () => answersElsewhere(root, [candidate.base], candidate.gold);
     expect(answers()).toEqual([]);
     const part = SOURCE.split("\n").slice(1, 20).join("\n");

@@ -9,6 +9,7 @@ import * as evidence from "./0004-evidence.ts";
 import * as verdictLogs from "./0005-verdict-logs.ts";
 import * as regradeRuns from "./0006-regrade-runs.ts";
 import * as stoppedProbes from "./0007-stopped-probes.ts";
+import * as frontier from "./0008-frontier.ts";
 
 /** In order; a released migration is never edited, only followed by another. Imported statically so that a bundle holds them. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -19,6 +20,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0005-verdict-logs": verdictLogs,
   "0006-regrade-runs": regradeRuns,
   "0007-stopped-probes": stoppedProbes,
+  "0008-frontier": frontier,
 };
 
 /** Key of the advisory lock: any constant, the same in every version. */
