@@ -62,5 +62,6 @@ export interface SandboxServices extends RecordServices, SandboxKit {}
 export interface GpuServices extends RecordServices {
   readonly trainer: Trainer;
   /** Bytes of the start checkpoint for a seed: pretrained weights, fresh optimizer state. */
-  startCheckpoint(seed: number): Promise<Uint8Array>;
+  /** `passRates`: of a stand-in. */
+  startCheckpoint(seed: number, passRates: readonly number[] | null): Promise<Uint8Array>;
 }

@@ -54,7 +54,8 @@ export async function startPolicy(
   input: Parameters<Activities["startPolicy"]>[0],
 ): Promise<PolicyRef> {
   return heartbeating(async () => {
-    const checkpoint = await services.artifacts.put(await services.startCheckpoint(input.seed), "policy");
+    const start = await services.startCheckpoint(input.seed, input.passRates ?? null);
+    const checkpoint = await services.artifacts.put(start, "policy");
     const policy: PolicyRef = {
       id: policyId(input.kind, checkpoint.sha256),
       checkpoint,

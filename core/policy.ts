@@ -1,7 +1,7 @@
 /** A policy is one set of weights with its optimizer state and step, under one id. */
 import type { ArtifactRef } from "./artifact.ts";
 
-export const POLICY_KINDS = ["nano", "openai"] as const;
+export const POLICY_KINDS = ["nano", "openai", "stand-in"] as const;
 export type PolicyKind = (typeof POLICY_KINDS)[number];
 
 export interface PolicyRef {

@@ -1,7 +1,13 @@
 /** The native worker of the `gpu` queue: start policies and updates, by the trainer of this machine. */
 import { createGpuActivities } from "../activities/index.ts";
 import { pretrainingSources } from "../services/environments/index.ts";
-import { encodeCheckpoint, freshCheckpoint, openConversation, pretrain } from "../services/policy/index.ts";
+import {
+  encodeCheckpoint,
+  encodeStandIn,
+  freshCheckpoint,
+  openConversation,
+  pretrain,
+} from "../services/policy/index.ts";
 import { createNanoTrainer } from "../services/trainers/index.ts";
 import { QUEUES } from "../workflows/queues.ts";
 import { openWorkerProcess, runWorker } from "./common.ts";
@@ -20,10 +26,12 @@ await runWorker(
     activities: createGpuActivities({
       ...context.services,
       trainer,
-      startCheckpoint: async (seed) =>
-        encodeCheckpoint(
-          freshCheckpoint(pretrain({ sources: await pretrainingSources(context.dataFolder), seed })),
-        ),
+      startCheckpoint: async (seed, passRates) =>
+        passRates === null
+          ? encodeCheckpoint(
+              freshCheckpoint(pretrain({ sources: await pretrainingSources(context.dataFolder), seed })),
+            )
+          : encodeStandIn({ passRates }),
     }),
     maxConcurrentActivityTaskExecutions: GPU_SLOTS,
   },

@@ -195,7 +195,13 @@ async function prepare({ name, settings }: RunExperimentInput, steering: Steerin
   const pick = (wanted: readonly string[]) => wanted.map((environment) => byName.get(environment)!);
 
   await records.recordExperiment({ experiment: name, status: "running", phase: "start policy" });
-  const policy = await trainer.startPolicy({ seed: settings.evaluation.seed, kind: settings.policy.kind });
+  const { kind, passRates } = settings.policy;
+  const policy = await trainer.startPolicy({
+    seed: settings.evaluation.seed,
+    kind,
+    // Not there in what was pinned before stand-ins were.
+    ...(passRates == null ? {} : { passRates }),
+  });
   await records.publish({ policy, policyServer: settings.policy });
 
   await records.recordExperiment({ experiment: name, status: "running", phase: "task sets" });

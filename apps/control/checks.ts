@@ -8,8 +8,8 @@ import { createOpenAIClient, PolicyError, requireTraining } from "../../services
 export { codeVersion } from "../../infra/stack/code-version.ts";
 
 /**
- * Every environment must be in the catalogue or added to the data folder, of a kind that tasks can be generated from, and none that start policies are made from may be
- * trained or measured on. The generators read JavaScript and look for a failing call among tape's assertions. Throws SettingsError.
+ * Every environment must be in the catalogue or added to the data folder, and none that start policies are made from may be trained or measured on.
+ * The embedded policy repairs JavaScript by what a reproduction prints, which only tape's tests always have. Throws SettingsError.
  */
 export async function checkEnvironments(
   settings: ExperimentSettings,
@@ -18,7 +18,10 @@ export async function checkEnvironments(
 ): Promise<void> {
   const { entries } = await loadEntries(folder);
   const usable = entries
-    .filter(({ role, framework }) => role !== "pretrain" && framework === "tape")
+    .filter(
+      ({ role, framework }) =>
+        role !== "pretrain" && (settings.policy.kind !== "nano" || framework === "tape"),
+    )
     .map((entry) => entry.name);
   const sets: Record<string, TaskSetSettings> = {
     "selection.set": settings.selection.set,
@@ -38,7 +41,7 @@ export async function checkEnvironments(
       field,
       line: null,
       found: unknown,
-      expected: `names of environments (tadpole env list) whose tests use tape: ${usable.join(", ")}`,
+      expected: `names of environments (tadpole env list)${settings.policy.kind === "nano" ? " whose tests use tape" : ""}: ${usable.join(", ")}`,
     });
   }
 }
@@ -49,7 +52,7 @@ export async function checkEnvironments(
  */
 export async function checkPolicy(settings: ExperimentSettings, file: string): Promise<void> {
   const { kind, baseUrl, apiKeyEnv, model } = settings.policy;
-  if (kind !== "nano") {
+  if (kind === "openai") {
     throw new SettingsError("impossible-value", {
       file,
       field: "policy.kind",

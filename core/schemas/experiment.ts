@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { checkSettings } from "../consistency.ts";
 import { ABLATIONS, type ExperimentSettings, SANDBOX_RUNTIMES } from "../experiment.ts";
+import { POLICY_KINDS } from "../policy.ts";
 import { count, positive, share, UNDISCLOSED } from "./fields.ts";
 import { valueAt } from "./issues.ts";
 import { band, budget, filter, mix, prices, synthesis, types } from "./synthesis.ts";
@@ -62,9 +63,9 @@ const taskSet = z.strictObject({
 
 const policy = z.strictObject({
   kind: z
-    .enum(["nano", "openai"])
+    .enum(POLICY_KINDS)
     .describe(
-      "nano: the embedded log-linear repair policy; openai: a model behind an OpenAI-compatible server.",
+      "nano: the embedded log-linear repair policy; openai: a model behind an OpenAI-compatible server; stand-in: no policy at all, it knows every solution and uses it with a known chance, to show how pools are made.",
     ),
   baseUrl: z
     .url()
@@ -83,6 +84,12 @@ const policy = z.strictObject({
     .nullable()
     .default(null)
     .describe("Name of the environment variable that holds the API key; null = none. Never the key itself."),
+  passRates: z
+    .array(share())
+    .length(4)
+    .nullable()
+    .default(null)
+    .describe("stand-in: chance that it solves a task worded at level 0, 1, 2 and 3."),
 });
 
 const override = z.strictObject({

@@ -26,7 +26,9 @@ export const reward = z
 
 export const climb = z
   .strictObject({
-    updates: count(1).default(200).describe("Optimizer steps per iteration. Paper: 200."),
+    updates: count(0)
+      .default(200)
+      .describe("Optimizer steps per iteration; 0 = pools are made and nothing is trained. Paper: 200."),
     tasksPerBatch: count(1).default(32).describe("Groups per batch. Paper: 32."),
     groupSize: count(2).default(8).describe("Rollouts per group. Paper: 8."),
     maxLag: count(0)

@@ -13,4 +13,6 @@ export { createPolicyServer, type PolicyServer } from "./nano/server.ts";
 export { createNanoTemplate } from "./nano/template.ts";
 export { createOpenAIClient, requireTraining } from "./openai.ts";
 export { publishPolicy, servedPolicies } from "./publish.ts";
+export { decodeStandIn, encodeStandIn } from "./stand-in/checkpoint.ts";
+export type { AnswerBook } from "./stand-in/complete.ts";
 export type { PolicyTemplate, ToolDefinition } from "./template.ts";

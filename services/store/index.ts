@@ -1,6 +1,7 @@
 /** The record: Postgres rows by domain keys, and artifacts by their content. */
 
 export { hashJson } from "../hashing/index.ts";
+export { findAnswer } from "./answers.ts";
 export {
   type ArtifactStore,
   createLocalArtifacts,

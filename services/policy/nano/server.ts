@@ -1,6 +1,7 @@
 /** The inference server of the embedded policy: OpenAI's protocol on 127.0.0.1, `/weights` to publish policies, `/metrics` for Prometheus. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { type AnswerBook, completeStandIn } from "../stand-in/complete.ts";
 import { chatPrompt } from "./chat.ts";
 import { openConversation } from "./conversation.ts";
 import { createEngine, type EngineConversation } from "./engine.ts";
@@ -21,6 +22,8 @@ export interface PolicyServerOptions {
   readonly cachedPrefixes?: number;
   readonly loadedPolicies?: number;
   readonly maxBodyBytes?: number;
+  /** What stand-ins know; absent = nothing. */
+  readonly answers?: AnswerBook;
 }
 
 export interface PolicyServer {
@@ -38,7 +41,8 @@ const DEFAULTS = {
   loadedPolicies: 64,
   /** A prompt of the longest context, as JSON. */
   maxBodyBytes: 4 * 2 ** 20,
-};
+  answers: async () => null,
+} satisfies Partial<PolicyServerOptions>;
 
 async function readBody(request: IncomingMessage, limit: number): Promise<Body> {
   const chunks: Buffer[] = [];
@@ -97,7 +101,11 @@ function createRoutes(
   const answer = async (body: Body, prompt: Int32Array) => {
     const { model, maxTokens, sampling, seed } = parseCommon(body);
     checkContext(prompt.length);
-    const reply = engine.complete({ prompt, maxTokens, sampling, seed, weights: await weights.get(model) });
+    const served = await weights.get(model);
+    const reply =
+      served.kind === "stand-in"
+        ? await completeStandIn({ prompt, maxTokens, seed }, served, options.answers)
+        : engine.complete({ prompt, maxTokens, sampling, seed, weights: served.weights });
     metrics.tokens(prompt.length, reply.tokens.length);
     // A long list of ids goes back as it came: copying it costs more than the reply.
     return { policy: model, prompt: Array.isArray(body.prompt) ? (body.prompt as number[]) : prompt, reply };

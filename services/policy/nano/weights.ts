@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { decodeStandIn, type StandInCheckpoint } from "../stand-in/checkpoint.ts";
 import { decodeCheckpoint } from "./checkpoint.ts";
 import { badRequest, RequestError } from "./errors.ts";
 
@@ -17,10 +18,15 @@ export interface WeightsEntry {
   readonly path: string;
 }
 
+/** What a checkpoint file holds: [slots] weights of the embedded policy, or the pass rates of a stand-in. */
+export type Loaded =
+  | { readonly kind: "nano"; readonly weights: Float64Array }
+  | ({ readonly kind: "stand-in" } & StandInCheckpoint);
+
 export interface Weights {
   list(): readonly WeightsEntry[];
-  /** [slots]. Throws RequestError 404 when the policy is not served, or its file is not what was announced. */
-  get(id: string): Promise<Float64Array>;
+  /** Throws RequestError 404 when the policy is not served, or its file is not what was announced. */
+  get(id: string): Promise<Loaded>;
   /** Serves the policy from now on, or throws and changes nothing. Resolves once the list is on disk. */
   add(announced: WeightsEntry): Promise<void>;
 }
@@ -39,7 +45,7 @@ export function parseAnnouncement(body: Readonly<Record<string, unknown>>): Weig
 }
 
 /** Weights of a file, or a RequestError that says what is wrong with it. */
-async function readWeights({ id, sha256, path }: WeightsEntry, status: number): Promise<Float64Array> {
+async function readWeights({ id, sha256, path }: WeightsEntry, status: number): Promise<Loaded> {
   const refuse = (what: string, cause: unknown) =>
     new RequestError(status, status === 404 ? "model_not_found" : "invalid_value", `${id}: ${what}`, {
       cause,
@@ -53,7 +59,10 @@ async function readWeights({ id, sha256, path }: WeightsEntry, status: number): 
   const actual = createHash("sha256").update(bytes).digest("hex");
   if (actual !== sha256) throw refuse(`its checkpoint has sha256 ${actual}: expected ${sha256}`, undefined);
   try {
-    return decodeCheckpoint(bytes).weights;
+    const standIn = decodeStandIn(bytes);
+    return standIn === null
+      ? { kind: "nano", weights: decodeCheckpoint(bytes).weights }
+      : { kind: "stand-in", ...standIn };
   } catch (error) {
     throw refuse(`its checkpoint is no policy: ${(error as Error).message}`, error);
   }
@@ -88,10 +97,10 @@ export async function openWeights(folder: string, loadedLimit: number): Promise<
   const file = join(folder, "weights.json");
   await mkdir(dirname(file), { recursive: true });
   const entries = new Map((await readManifest(file)).map((entry) => [entry.id, entry]));
-  const loaded = new Map<string, Promise<Float64Array>>();
+  const loaded = new Map<string, Promise<Loaded>>();
   let writing: Promise<void> = Promise.resolve();
 
-  const keep = (id: string, weights: Promise<Float64Array>) => {
+  const keep = (id: string, weights: Promise<Loaded>) => {
     loaded.delete(id);
     loaded.set(id, weights);
     for (const oldest of loaded.keys()) {

@@ -31,6 +31,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       created_at timestamptz not null default now()
     )`.execute(db);
   await sql`create index failures_experiment on failures (experiment, iteration)`.execute(db);
+  await sql`create index statements_hash on statements (hash)`.execute(db);
   await sql`alter table validations add repairs jsonb`.execute(db);
   await sql`alter table probes add diagnosis jsonb`.execute(db);
   await sql`alter table rollouts add tokens jsonb`.execute(db);
