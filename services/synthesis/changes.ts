@@ -1,7 +1,7 @@
 /** Whole-file changes of a tree, and the identities made of them: candidate keys and task ids. */
 import { createHash } from "node:crypto";
 import { composeChanges } from "../../core/changes.ts";
-import type { FileChange, Task } from "../../core/task.ts";
+import type { FileChange, Task, TaskFacts } from "../../core/task.ts";
 import { contentOf } from "../sandbox/index.ts";
 import type { Candidate } from "./types.ts";
 
@@ -38,12 +38,15 @@ export function candidateKey(candidate: Candidate): string {
   return sha256(JSON.stringify([packages, canonical(candidate.base)])).slice(0, 32);
 }
 
-/** `t` + 16 hex digits of the hash of everything but the facts. */
-export function taskId(task: Omit<Task, "id" | "facts">): string {
+/** `t` + 16 hex digits of the hash of everything, of the facts only the authored text. */
+export function taskId(
+  task: Omit<Task, "id" | "facts"> & { readonly facts?: Pick<TaskFacts, "text"> },
+): string {
   const { environment, type, generator, base, gold, hiddenFiles, failToPass, passToPass, functions } = task;
   const fields: unknown[] = [environment, type, generator, base, gold, hiddenFiles, failToPass, passToPass];
   fields.push(functions);
-  // Absent from the ids of tasks that their environment's tests judge.
+  // Absent from the ids of tasks that their environment's tests judge, or that are worded from their sites.
   if (task.verifier !== undefined) fields.push(task.verifier);
+  if (task.facts?.text !== undefined) fields.push(task.facts.text);
   return `t${sha256(JSON.stringify(fields)).slice(0, 16)}`;
 }

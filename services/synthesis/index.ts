@@ -1,12 +1,12 @@
 /** Public surface of task synthesis. */
 import { type GradingService, TEST_LIMITS } from "../grading/index.ts";
 import type { SandboxRuntime } from "../sandbox/runtime.ts";
+import { validateCandidate } from "./gates/index.ts";
 import { combinationGenerator, mutationGenerator } from "./mutation.ts";
 import { removalGenerator } from "./removal.ts";
 import { Reproducer } from "./reproduce.ts";
 import { indexSites, type SiteIndex } from "./sites.ts";
 import type { SynthesisService, TaskGenerator } from "./types.ts";
-import { validateCandidate } from "./validate.ts";
 
 export { candidateKey, taskId } from "./changes.ts";
 export { findLeaks } from "./leaks.ts";

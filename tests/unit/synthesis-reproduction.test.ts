@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { filesOf, splitTests } from "../../services/synthesis/gates/split.ts";
 import { agreeing, readNotes } from "../../services/synthesis/recording.ts";
 import {
   batchScript,
@@ -10,7 +11,6 @@ import {
   readBatch,
   reproductionOf,
 } from "../../services/synthesis/reproduction.ts";
-import { filesOf, splitTests } from "../../services/synthesis/validate.ts";
 
 describe("readNotes", () => {
   it("gives each assertion the calls before it, and assertions in a row the same ones", () => {
