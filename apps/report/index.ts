@@ -49,6 +49,10 @@ ${summary.error && html`<p class="notice bad">The experiment failed: ${summary.e
 ${
   settings.policy.kind === "nano" &&
   html`<p class="notice">This run trained <em>nano</em>, a log-linear repair policy that stands in for a model so that the whole pipeline runs on any machine. Its numbers say nothing about language models.</p>`
+}
+${
+  settings.policy.kind === "stand-in" &&
+  html`<p class="notice">No policy made these rollouts, but a <em>stand-in</em> that knows each task's solution and uses it with the chance that the experiment's file gives: ${(settings.policy.passRates ?? []).join(", ")} at levels 0 to 3. Its numbers say nothing about any policy or task.</p>`
 }</header>`;
 }
 
