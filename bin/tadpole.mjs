@@ -2,6 +2,7 @@
 /** Starts the command line on Node 24, which the packages bring along where the machine has an older one. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import module from "node:module";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,6 +11,11 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const main = join(root, "apps/cli/main.ts");
 const node = join(root, "node_modules/.bin/node");
 const wanted = 24;
+
+// For this process and the stack's: most of a short command's time is compiling.
+process.env.NODE_COMPILE_CACHE ??= join(root, "node_modules/.cache/compiled");
+// Not there in older versions of Node.
+module.enableCompileCache?.();
 
 if (!existsSync(join(root, "node_modules", "commander"))) {
   process.stderr.write(`tadpole: its packages are not installed; run "npm start" (or "npm ci") in ${root}\n`);
