@@ -29,6 +29,7 @@ export {
   setStatus,
 } from "./experiments.ts";
 export { type AdmittedTask, admittedTasks, type ExperimentRollout, experimentRollouts } from "./exports.ts";
+export { recentFailures, recordFailures } from "./failures.ts";
 export {
   holdExperiment,
   readHold,
@@ -71,6 +72,15 @@ export {
   type Slot,
   sealRollout,
 } from "./ledger.ts";
+export {
+  type ClimbedRate,
+  type LearnableShare,
+  type Lineage,
+  learnableShares,
+  type MeasuredRate,
+  type Revision,
+  taskLineage,
+} from "./lineage.ts";
 export { findPiece, isWhole, type PieceKind, recordPiece } from "./pieces.ts";
 export { getPolicy, recordBatch, recordEvaluation, recordPolicy, recordUpdate } from "./policies.ts";
 export { poolOf } from "./pools.ts";
@@ -107,6 +117,7 @@ export {
   type UpdatePoint,
   updateSeries,
 } from "./series.ts";
+export { type SpendFor, spendBooks } from "./spend.ts";
 export { countExperimentStates, EXPERIMENT_STATES, type ExperimentState } from "./states.ts";
 export {
   type EvaluationSummary,
@@ -131,6 +142,7 @@ export {
 export type { PhaseTime } from "./timeline.ts";
 export { findVerdict, type GradedRollout, takeOverRollout } from "./tries.ts";
 export { readTry, type TryRecord } from "./try-record.ts";
+export { requireBudget } from "./usage.ts";
 export {
   readProgressMark,
   recentCollapse,
