@@ -1,0 +1,56 @@
+/** The functions of a syntax tree, under the names a reader would call them. */
+import type { SyntaxNode } from "./grammars.ts";
+import { field, lineAt, walk } from "./tree.ts";
+import type { SourceFunction } from "./types.ts";
+
+export const MODULE_FUNCTION = "<module>";
+
+export interface FunctionRules {
+  readonly isFunction: (node: SyntaxNode) => boolean;
+  /** Null for a function without a name. */
+  readonly nameOf: (node: SyntaxNode, parents: readonly SyntaxNode[], text: string) => string | null;
+  /** The parameters' nodes. */
+  readonly parameters: (node: SyntaxNode) => readonly SyntaxNode[];
+}
+
+export function functionsOf(
+  text: string,
+  root: SyntaxNode | null,
+  starts: readonly number[],
+  rules: FunctionRules,
+): SourceFunction[] {
+  const end = text.length;
+  const whole = { name: MODULE_FUNCTION, start: 0, end, bodyStart: 0, bodyEnd: end };
+  const functions: SourceFunction[] = [
+    { ...whole, startLine: 1, endLine: lineAt(starts, end), parameters: [] },
+  ];
+  if (root === null) return functions;
+  walk(root, (node, parents) => {
+    const body = rules.isFunction(node) ? field(node, "body") : undefined;
+    if (body === undefined) return;
+    const startLine = lineAt(starts, node.start);
+    functions.push({
+      name: rules.nameOf(node, parents, text) ?? `<anonymous>:${startLine}`,
+      start: node.start,
+      end: node.end,
+      bodyStart: body.start,
+      bodyEnd: body.end,
+      startLine,
+      endLine: lineAt(starts, node.end),
+      parameters: rules.parameters(node).map((each) => text.slice(each.start, each.end)),
+    });
+  });
+  return functions.sort((a, b) => a.start - b.start || b.end - a.end);
+}
+
+/** The innermost function around an offset; `<module>` where there is none. */
+export function innermostFunction(functions: readonly SourceFunction[], offset: number): SourceFunction {
+  let found = functions[0];
+  if (found === undefined) throw new RangeError("innermostFunction: the list of functions is empty");
+  for (const candidate of functions) {
+    if (candidate.start > offset) break;
+    if (offset < candidate.end && candidate.end - candidate.start <= found.end - found.start)
+      found = candidate;
+  }
+  return found;
+}

@@ -1,0 +1,70 @@
+/** Go. */
+
+import { OPERATORS, proposeEdits } from "./go-edits.ts";
+import type { SyntaxNode } from "./grammars.ts";
+import { field, namedChildren, walk } from "./tree.ts";
+import { treeLanguage } from "./tree-language.ts";
+
+const FUNCTIONS = new Set(["function_declaration", "method_declaration", "func_literal"]);
+const isFunction = (node: SyntaxNode) => FUNCTIONS.has(node.type);
+
+/** Types, constants and variables of the package. */
+function symbolsOf(root: SyntaxNode, text: string): { name: string; start: number }[] {
+  const symbols: { name: string; start: number }[] = [];
+  walk(root, (node) => {
+    if (/^(?:type_spec|type_alias|const_spec|var_spec)$/.test(node.type))
+      for (const name of node.children)
+        if (name.field === "name" && name.named)
+          symbols.push({ name: text.slice(name.start, name.end), start: name.start });
+    return !isFunction(node);
+  });
+  return symbols;
+}
+
+/** The name a file calls an imported package by. */
+function packageName(spec: SyntaxNode, text: string): string {
+  const name = field(spec, "name");
+  if (name !== undefined) return text.slice(name.start, name.end);
+  const path = text.slice(field(spec, "path")!.start + 1, field(spec, "path")!.end - 1);
+  const parts = path.split("/").filter((part) => !/^v\d+$/.test(part));
+  return parts.at(-1) ?? path;
+}
+
+/** A package that is imported and not used is an error: what stands for the body must leave no import without its use. */
+function keepsImports(root: SyntaxNode, text: string, start: number, end: number): boolean {
+  const imported = new Set<string>();
+  const inside = new Set<string>();
+  const outside = new Set<string>();
+  walk(root, (node) => {
+    if (node.type === "import_spec") imported.add(packageName(node, text));
+    if (node.type !== "identifier" && node.type !== "package_identifier") return node.type !== "import_spec";
+    const name = text.slice(node.start, node.end);
+    (node.start >= start && node.end <= end ? inside : outside).add(name);
+    return false;
+  });
+  return [...inside].every((name) => !imported.has(name) || outside.has(name));
+}
+
+export const go = treeLanguage({
+  name: "go",
+  grammar: "go",
+  extensions: [".go"],
+  operators: OPERATORS,
+  stubs: [' panic("not implemented") '],
+  isFunction,
+  nameOf: (node, parents, text) => {
+    const name = field(node, "name");
+    if (name !== undefined) return text.slice(name.start, name.end);
+    const place = parents.at(-2);
+    const names = place?.type === "short_var_declaration" ? field(place, "left") : undefined;
+    const [only, ...others] = names === undefined ? [] : namedChildren(names);
+    return only !== undefined && others.length === 0 ? text.slice(only.start, only.end) : null;
+  },
+  parameters: (node) => namedChildren(field(node, "parameters")!),
+  edits: proposeEdits,
+  body: (text, { bodyStart, bodyEnd }, root) => {
+    const range = { start: bodyStart + 1, end: bodyEnd - 1 };
+    return keepsImports(root, text, range.start, range.end) ? range : null;
+  },
+  symbols: symbolsOf,
+});

@@ -1,0 +1,31 @@
+/**
+ * JavaScript: edits and functions are those of `services/javascript`, by acorn. The embedded policy chooses among the very same
+ * edits, so they stay as they are; only words and defined names come from the grammar.
+ */
+import { enumerateEdits, listFunctions, MODULE_FUNCTION, OPERATORS, parses } from "../javascript/index.ts";
+import { symbolsOf } from "./ecmascript.ts";
+import { parseTree } from "./grammars.ts";
+import { tokensOf } from "./tokens.ts";
+import type { Language } from "./types.ts";
+
+export const javascript: Language = {
+  name: "javascript",
+  extensions: [".js", ".cjs", ".mjs"],
+  operators: OPERATORS,
+  parses,
+  edits: enumerateEdits,
+  functions: listFunctions,
+  // An arrow function's expression has no braces, and no statement could stand for it.
+  body: (text, { name, bodyStart, bodyEnd }) =>
+    name !== MODULE_FUNCTION && text[bodyStart] === "{" && text[bodyEnd - 1] === "}"
+      ? { start: bodyStart + 1, end: bodyEnd - 1 }
+      : null,
+  stubs: [' throw new Error("not implemented"); ', " return undefined; "],
+  tokens: (text) => tokensOf("javascript", text),
+  symbols: (text) => {
+    const root = parseTree("javascript", text);
+    const named = listFunctions(text).filter(({ name }) => !name.startsWith("<"));
+    const places = [...named, ...(root === null ? [] : symbolsOf(root, text))];
+    return [...new Set(places.sort((a, b) => a.start - b.start).map(({ name }) => name))];
+  },
+};
