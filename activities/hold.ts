@@ -1,12 +1,12 @@
 /**
  * Activities under the hold of their experiment: none begins while it stands, those that can stop do, and a failure that holds sets it. None begins
- * either when the disk is below its watermark, which holds too. What was held is tried again until a resume (core/failures.ts).
+ * either when the disk is below its watermark or the budget is spent, which hold too. What was held is tried again until a resume (core/failures.ts).
  */
 import { ApplicationFailure, Context } from "@temporalio/activity";
 import { failureRule } from "../core/failures.ts";
 import { experimentOf } from "../core/ids.ts";
 import type { Hold } from "../core/steering.ts";
-import { holdExperiment, readHold, requireDisk } from "../services/store/index.ts";
+import { holdExperiment, readHold, requireBudget, requireDisk } from "../services/store/index.ts";
 import { afterActivityFailure } from "./budget.ts";
 import { heldFailure, stoppableBy, toFailure } from "./context.ts";
 import type { RecordServices } from "./services.ts";
@@ -15,6 +15,9 @@ const POLL_MS = 2000;
 
 /** Training is not resumable: it ends what it began, within minutes, rather than begin again. */
 const UNINTERRUPTED = new Set(["update", "startPolicy"]);
+
+/** What is paid for is made use of: these begin however little of the budget is left. */
+const DESPITE_BUDGET = new Set(["assemble", "prepareEnvironment", "startPolicy", "update", "verify"]);
 
 /** A slot has its own attempts, and its budget among them. */
 const KEEPS_BOOKS = new Set(["rollout"]);
@@ -53,6 +56,7 @@ async function underHold<T>({ db, disk }: Held, name: string, work: () => Promis
         poll = setInterval(() => void look(experiment).catch(() => undefined), POLL_MS);
     }
     if (disk !== null) await requireDisk(disk);
+    if (experiment !== null && !DESPITE_BUDGET.has(name)) await requireBudget(db, experiment);
     return await stoppableBy(stop.signal, work);
   } catch (error) {
     const failure = toFailure(error);

@@ -31,7 +31,8 @@ export function amendmentOf(
   { iteration, pinned }: Moment,
 ): Amendment {
   const fromIteration = AMENDABLE[path]?.atOnce ? iteration : pinned + 1;
-  const old = settingAt(pinnedSettings(settings, amendments, fromIteration), path) as number | boolean;
+  const old = (settingAt(pinnedSettings(settings, amendments, fromIteration), path) ??
+    null) as Amendment["old"];
   return { request, path, value, old, fromIteration };
 }
 

@@ -31,6 +31,7 @@ export const FAILURES = {
   Fenced: rule("a newer attempt owns the slot; this one changes nothing"),
   Diverged: rule("the update made a policy that is not finite", { holds: true }),
   DiskLow: rule("the disk is below its watermark, or full", { holds: true }),
+  BudgetSpent: rule("the budget holds no more; it goes on once that is raised", { holds: true }),
 } as const satisfies Readonly<Record<string, FailureRule>>;
 
 export type FailureType = keyof typeof FAILURES;
@@ -50,6 +51,8 @@ const TYPE_OF: Readonly<Record<string, FailureType>> = {
   "PolicyError.capability": "BadInput",
   "PolicyError.*": "Infrastructure",
   "SynthesisError.*": "Infrastructure",
+  "SpendError.exhausted": "BudgetSpent",
+  "SpendError.*": "BadInput",
   "StoreError.unreachable": "Unavailable",
   "StoreError.timeout": "Unavailable",
   "StoreError.busy": "Unavailable",

@@ -33,7 +33,8 @@ export interface AmendRequest extends Request {
 export type SteeringStatus = "running" | "pausing" | "paused" | "stopping" | "ended";
 
 export interface Amendment extends AmendRequest {
-  readonly old: number | boolean;
+  /** Null where there was no bound. */
+  readonly old: number | boolean | null;
   /** The first whose input was not pinned yet when it was made; of `atOnce` ones the one that ran. */
   readonly fromIteration: number;
 }
@@ -82,6 +83,9 @@ export const AMENDABLE: Readonly<Record<string, Amendable>> = {
   "concurrency.calibrations": { type: "count", min: 1 },
   "concurrency.groups": { type: "count", min: 1 },
   "limits.infrastructureRetries": { type: "count", min: 0, atOnce: true },
+  "budget.usd": { type: "number", min: 0, above: true, atOnce: true },
+  "budget.authorTokens": { type: "count", min: 1, atOnce: true },
+  "budget.sandboxHours": { type: "number", min: 0, above: true, atOnce: true },
 };
 
 /** Null when the value by itself is one, else what was expected: one sentence that names the path. */

@@ -175,6 +175,8 @@ export interface Database {
     note: Optional<string>;
     /** What a superseded attempt came to after all: kept, and used for nothing. */
     late_result: OptionalJson;
+    /** `TokenCounts` (core/spend.ts) of turns that nobody goes on from. */
+    lost_tokens: OptionalJson;
     created_at: Timestamp;
     updated_at: Timestamp;
   };
@@ -319,12 +321,28 @@ export interface Database {
     model: string;
     /** {prompt, generated} tokens at most. */
     reserved: Json;
-    reserved_usd: number;
+    /** Null where there is no price. */
+    reserved_usd: number | null;
     /** `TokenCounts` (core/spend.ts); null until it is settled. */
     used: OptionalJson;
     usd: Optional<number>;
+    /** Whoever reserved it: another one that asks for the same key was started after it died. */
+    owner: string;
     created_at: Timestamp;
+    /** Set, while `used` is null: nobody will know. */
     settled_at: ColumnType<Date | null, Date | null | undefined, Date | null>;
+  };
+  /** Seconds of sandboxes, added up over attempts. `work` is what they did: `SANDBOX_WORK` (core/spend.ts); `item` says for what. */
+  sandbox_use: {
+    experiment: string;
+    iteration: number;
+    try: number;
+    phase: string;
+    work: string;
+    item: string;
+    generator: string | null;
+    task_id: string | null;
+    seconds: number;
   };
   /** Failed rollouts with what they failed by: shown to the author of the next iteration, never to the policy. */
   failures: {

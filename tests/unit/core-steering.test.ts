@@ -23,7 +23,8 @@ const amendment = (path: string, value: number | boolean, fromIteration: number)
 
 describe("amendable settings", () => {
   it.each(Object.entries(AMENDABLE))("%s is a setting of that type", (path, { type }) => {
-    const value = settingAt(settings, path);
+    const budget = { usd: 0.5, authorTokens: 1, sandboxHours: 0.5 };
+    const value = settingAt({ ...settings, budget }, path);
     expect(typeof value).toBe(type === "boolean" ? "boolean" : "number");
     expect(amendmentProblem(path, value)).toBeNull();
   });

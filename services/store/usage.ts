@@ -1,0 +1,129 @@
+/** What an experiment has used of its budget, and whether more may begin. */
+import { sql } from "kysely";
+import type { ExperimentSettings } from "../../core/experiment.ts";
+import {
+  type BudgetSettings,
+  exhausted,
+  NO_TOKENS,
+  type Price,
+  SANDBOX_HOUR,
+  SpendError,
+  sumUsd,
+  type TokenCounts,
+  type Usage,
+  usdOfSeconds,
+  usdOfTokens,
+} from "../../core/spend.ts";
+import { type Amendment, amended } from "../../core/steering.ts";
+import type { Db } from "./database.ts";
+import type { Executor } from "./rows.ts";
+
+/** As in force now: nothing of a budget is pinned. */
+export interface SpendSettings {
+  readonly budget: BudgetSettings;
+  readonly prices: Readonly<Record<string, Price>>;
+  /** The name that the policy's tokens are paid under. */
+  readonly policyModel: string;
+}
+
+const NO_BUDGET: BudgetSettings = { usd: null, authorTokens: null, sandboxHours: null };
+
+/** Undefined when no experiment of that name is recorded. `lock` = nobody else reserves until the transaction ends. */
+export async function readSpendSettings(
+  db: Executor,
+  experiment: string,
+  lock = false,
+): Promise<SpendSettings | undefined> {
+  const row = await db
+    .selectFrom("experiments")
+    .select(["settings", "amendments"])
+    .where("name", "=", experiment)
+    .$if(lock, (query) => query.forNoKeyUpdate())
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  // An experiment of an earlier version has neither budget nor prices.
+  const settings: Partial<ExperimentSettings> & Pick<ExperimentSettings, "policy"> = amended(
+    row.settings as ExperimentSettings,
+    row.amendments as unknown as readonly Amendment[],
+    Number.POSITIVE_INFINITY,
+  );
+  const { budget, prices = {}, policy } = settings;
+  return { budget: { ...NO_BUDGET, ...budget }, prices, policyModel: policy.model ?? policy.kind };
+}
+
+/** Tokens of accepted rollouts, each in the try that made it. */
+async function rolloutTokens(db: Executor, experiment: string): Promise<TokenCounts> {
+  const { rows } = await sql<TokenCounts>`
+    select coalesce(sum((tokens ->> 'prompt')::bigint), 0)::bigint as prompt,
+      coalesce(sum((tokens ->> 'cached')::bigint), 0)::bigint as cached,
+      coalesce(sum((tokens ->> 'reasoning')::bigint), 0)::bigint as reasoning,
+      coalesce(sum((tokens ->> 'text')::bigint), 0)::bigint as text,
+      coalesce(sum((tokens ->> 'toolCalls')::bigint), 0)::bigint as "toolCalls"
+    from rollouts where starts_with(key, ${`${experiment}/`}) and reused_from is null`.execute(db);
+  return rows[0] ?? NO_TOKENS;
+}
+
+async function requested(db: Executor, experiment: string) {
+  const { rows } = await sql<{
+    usd: string;
+    reservedUsd: string;
+    authorTokens: number;
+    reservedTokens: number;
+  }>`
+    with request as (
+      select used is null as open, coalesce(usd, reserved_usd, 0)::numeric as usd,
+        case when used is null then (reserved ->> 'prompt')::bigint + (reserved ->> 'generated')::bigint
+          else (used ->> 'prompt')::bigint + (used ->> 'cached')::bigint + (used ->> 'reasoning')::bigint
+            + (used ->> 'text')::bigint + (used ->> 'toolCalls')::bigint end as tokens
+      from spend where experiment = ${experiment}
+    )
+    select coalesce(sum(usd), 0) as usd, coalesce(sum(usd) filter (where open), 0) as "reservedUsd",
+      coalesce(sum(tokens), 0)::bigint as "authorTokens",
+      coalesce(sum(tokens) filter (where open), 0)::bigint as "reservedTokens"
+    from request`.execute(db);
+  const { usd, reservedUsd, ...tokens } = rows[0]!;
+  return { usd: Number(usd), reservedUsd: Number(reservedUsd), ...tokens };
+}
+
+async function sandboxSeconds(db: Executor, experiment: string): Promise<number> {
+  const { seconds } = await db
+    .selectFrom("sandbox_use")
+    .select((eb) => eb.fn.coalesce(eb.fn.sum<number>("seconds"), eb.lit(0)).as("seconds"))
+    .where("experiment", "=", experiment)
+    .executeTakeFirstOrThrow();
+  return seconds;
+}
+
+/** Of all tries: what was thrown away is paid, too. Rollouts are added up only where their model has a price. */
+export async function readUsage(
+  db: Executor,
+  experiment: string,
+  { prices, policyModel }: SpendSettings,
+): Promise<Usage> {
+  const author = await requested(db, experiment);
+  const seconds = await sandboxSeconds(db, experiment);
+  const price = prices[policyModel];
+  const policy = price === undefined ? 0 : usdOfTokens(await rolloutTokens(db, experiment), price);
+  const boxes = usdOfSeconds(seconds, prices[SANDBOX_HOUR]);
+  return { ...author, usd: sumUsd([author.usd, policy ?? 0, boxes ?? 0]), sandboxHours: seconds / 3600 };
+}
+
+/** Where it has room, an experiment is not asked again for so long: every activity asks. */
+const ROOM_MS = 5000;
+const roomUntil = new WeakMap<Db, Map<string, number>>();
+
+/** Throws SpendError `exhausted` where nothing more may begin. */
+export async function requireBudget(db: Db, experiment: string): Promise<void> {
+  const known = roomUntil.get(db) ?? new Map<string, number>();
+  roomUntil.set(db, known);
+  const now = performance.now();
+  if ((known.get(experiment) ?? 0) > now) return;
+  const settings = await readSpendSettings(db, experiment);
+  if (settings === undefined) return;
+  const { usd, sandboxHours } = settings.budget;
+  if (usd !== null || sandboxHours !== null) {
+    const reason = exhausted(settings.budget, await readUsage(db, experiment, settings));
+    if (reason !== null) throw new SpendError("exhausted", reason);
+  }
+  known.set(experiment, now + ROOM_MS);
+}
