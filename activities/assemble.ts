@@ -2,6 +2,7 @@
 
 import { advantages, keepGroup } from "../core/advantage.ts";
 import type { ArtifactRef } from "../core/artifact.ts";
+import { trainedMembers } from "../core/groups.ts";
 import { scopeKey } from "../core/scope.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { getJson, listRollouts, recordBatch } from "../services/store/index.ts";
@@ -17,7 +18,15 @@ export async function assemble(services: RecordServices, input: AssembleInput): 
   let kept = 0;
   let dropped = 0;
   for (const key of input.groups) {
-    const rollouts = await listRollouts(services.db, key);
+    const all = await listRollouts(services.db, key);
+    const trained =
+      input.plan === undefined
+        ? all.keys()
+        : trainedMembers(
+            input.plan,
+            all.map((row) => row.raw_reward as 0 | 1),
+          );
+    const rollouts = [...trained].map((member) => all[member]!);
     const raw = rollouts.map((row) => row.raw_reward as 0 | 1);
     if (!keepGroup(raw)) {
       dropped++;

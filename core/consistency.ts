@@ -1,5 +1,13 @@
 /** What must hold between the fields of an experiment, each being possible by itself: of its file, and of what is amended while it runs. */
-import { type ExperimentSettings, settingsAt, VALIDATION_SET } from "./experiment.ts";
+import {
+  ABLATED,
+  ABLATIONS,
+  type Ablation,
+  type ExperimentSettings,
+  settingsAt,
+  VALIDATION_SET,
+} from "./experiment.ts";
+import { leastRollouts } from "./groups.ts";
 import { admittedPasses } from "./learnability.ts";
 import { canAdmit, probePlan } from "./probing.ts";
 
@@ -15,6 +23,7 @@ export interface Inconsistency {
 export function checkSettings(settings: ExperimentSettings): Inconsistency[] {
   return [
     ...checkPolicy(settings),
+    ...checkAblation(settings),
     ...checkSynthesis(settings),
     ...checkFilter(settings, ["filter"]),
     ...checkMix(settings, ["synthesis", "mix"]),
@@ -26,20 +35,54 @@ export function checkSettings(settings: ExperimentSettings): Inconsistency[] {
       ];
     }),
     ...checkProbes(settings),
+    ...checkGroups(settings),
     ...checkSets(settings),
   ];
 }
 
-function checkPolicy({ policy, rollout }: ExperimentSettings): Inconsistency[] {
+function checkPolicy({ policy, climb, rollout }: ExperimentSettings): Inconsistency[] {
   const found: Inconsistency[] = [];
   if (policy.kind === "openai" && policy.model === null)
     found.push({ path: ["policy", "model"], expected: "a model name where policy.kind is openai" });
+  if ((policy.kind === "stand-in") !== (policy.passRates != null))
+    found.push({
+      path: ["policy", "passRates"],
+      expected:
+        policy.kind === "stand-in"
+          ? "four pass rates, of levels 0 to 3, where policy.kind is stand-in"
+          : "null where policy.kind is not stand-in",
+    });
+  if (policy.kind === "stand-in" && climb.updates > 0)
+    found.push({
+      path: ["climb", "updates"],
+      expected: "0 where policy.kind is stand-in: it cannot be trained",
+    });
   const { temperature, topP, topK, minP } = rollout.sampling;
   // The nano trainer computes p from the whole softmax; a recorded q of another distribution would bias every ratio.
   if (policy.kind === "nano" && (temperature !== 1 || topP !== 1 || topK !== 0 || minP !== 0))
     found.push({
       path: ["rollout", "sampling"],
       expected: "temperature 1, topP 1, topK 0, minP 0 where policy.kind is nano",
+    });
+  return found;
+}
+
+/** A file may spell out what its ablation means; anything else would be an experiment that is not what it is called. */
+function checkAblation({ ablation, filter, synthesis }: ExperimentSettings): Inconsistency[] {
+  const meant = (ablation as Ablation | undefined) && ABLATED[ablation];
+  if (meant === undefined) return [];
+  const found: Inconsistency[] = [];
+  const other = (fits: (of: (typeof ABLATED)[Ablation]) => boolean) =>
+    ABLATIONS.find((name) => fits(ABLATED[name]))!;
+  if (!filter.enabled && meant.filter)
+    found.push({
+      path: ["filter", "enabled"],
+      expected: `true where ablation is ${ablation} (ablation: ${other((of) => !of.filter)} is without a filter)`,
+    });
+  if (synthesis.pool !== "fresh" && synthesis.pool !== meant.pool)
+    found.push({
+      path: ["synthesis", "pool"],
+      expected: `${meant.pool} where ablation is ${ablation} (ablation: ${other((of) => of.pool === synthesis.pool)} is with such a pool)`,
     });
   return found;
 }
@@ -100,6 +143,23 @@ function checkProbes({ filter, climb }: ExperimentSettings): Inconsistency[] {
         },
       ]
     : [];
+}
+
+function checkGroups(settings: ExperimentSettings): Inconsistency[] {
+  const { groups, groupSize, rolloutBudget } = settings.climb;
+  const found: Inconsistency[] = [];
+  if (groups !== undefined && groups.kind !== "fixed" && groups.maxSize < groupSize)
+    found.push({
+      path: ["climb", "groups", "maxSize"],
+      expected: `at least climb.groupSize (${groupSize}) where climb.groups.kind is ${groups.kind}`,
+    });
+  const least = leastRollouts(settings);
+  if (rolloutBudget != null && rolloutBudget < least)
+    found.push({
+      path: ["climb", "rolloutBudget"],
+      expected: `at least ${least}: what a candidate's probes and one update take at most`,
+    });
+  return found;
 }
 
 function checkSets({ evaluation }: ExperimentSettings): Inconsistency[] {

@@ -55,6 +55,16 @@ export type SandboxRuntimeName = (typeof SANDBOX_RUNTIMES)[number];
 export const ABLATIONS = ["calibrated", "uncalibrated", "frozen-pool", "imported-tasks"] as const;
 export type Ablation = (typeof ABLATIONS)[number];
 
+/** The two settings that an ablation is made of. They are never set apart from it: one name for one thing. */
+export const ABLATED: Readonly<
+  Record<Ablation, { readonly filter: boolean; readonly pool: ExperimentSettings["synthesis"]["pool"] }>
+> = {
+  calibrated: { filter: true, pool: "fresh" },
+  uncalibrated: { filter: false, pool: "fresh" },
+  "frozen-pool": { filter: true, pool: "frozen" },
+  "imported-tasks": { filter: true, pool: "imported" },
+};
+
 export interface ExperimentSettings {
   readonly seed: number;
   readonly ablation: Ablation;
@@ -66,6 +76,8 @@ export interface ExperimentSettings {
     readonly model: string | null;
     /** Name of the environment variable that holds the API key. */
     readonly apiKeyEnv: string | null;
+    /** stand-in: chance that it solves a task worded at level 0, 1, 2, 3; null for any other kind. */
+    readonly passRates: readonly number[] | null;
   };
   readonly environments: { readonly train: readonly string[] };
   readonly synthesis: {
@@ -175,7 +187,7 @@ export function evaluationGrading(
   return { mode, reuse: mode === "warm" && settings.grading.reuse };
 }
 
-/** The settings in force in a 1-based iteration: `overrides` applied in order, and none left. */
+/** The settings in force in a 1-based iteration: `overrides` applied in order, and none left; the ablation spelt out. */
 export function settingsAt(settings: ExperimentSettings, iteration: number): ExperimentSettings {
   let { filter, rollout, synthesis } = settings;
   for (const override of settings.overrides) {
@@ -187,6 +199,12 @@ export function settingsAt(settings: ExperimentSettings, iteration: number): Exp
       mix: override.mix ?? synthesis.mix,
       types: override.types ?? synthesis.types,
     };
+  }
+  // Those of before there were ablations name none.
+  const ablated = (settings.ablation as Ablation | undefined) && ABLATED[settings.ablation];
+  if (ablated !== undefined) {
+    filter = { ...filter, enabled: ablated.filter };
+    synthesis = { ...synthesis, pool: ablated.pool };
   }
   return { ...settings, filter, rollout, synthesis, overrides: [] };
 }

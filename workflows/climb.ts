@@ -11,6 +11,7 @@ import type { GroupInput } from "../activities/types.ts";
 import { describeGroup } from "../core/descriptions.ts";
 import { type ClimbStanding, climbDetails, withPasses } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
+import { groupPlan, updateRollouts } from "../core/groups.ts";
 import { tryId } from "../core/ids.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
@@ -28,6 +29,8 @@ export interface ClimbInput {
   readonly settings: ExperimentSettings;
   readonly policy: PolicyRef;
   readonly tasks: readonly AdmittedTask[];
+  /** Rollouts of `climb.rolloutBudget` that the pool has spent; absent = none. */
+  readonly spent?: number;
   readonly reuse?: Reuse | null;
   /** Carried over when the history grows long. */
   readonly carried?: ClimbState;
@@ -46,6 +49,8 @@ interface ClimbState {
   readonly checkpoints: readonly Checkpoint[];
   /** How many groups are collected for each update not made yet: the first of its tasks. */
   readonly collected: Readonly<Record<number, number>>;
+  /** Rollouts of the updates that are made, the pool's among them, and so far of each update not made yet. */
+  readonly rollouts?: { readonly spent: number; readonly open: Readonly<Record<number, number>> };
   readonly choice?: TaskChoiceState | undefined;
   /** What the details say of the runs before. */
   readonly shown?: Pick<ClimbStanding, "passes" | "lastUpdate" | "lastFailure">;
@@ -58,11 +63,16 @@ interface Collected {
   readonly keys: readonly string[];
   /** How many of them are there; fewer than all only once the history is long. */
   readonly done: number;
+  /** What they took. */
+  readonly rollouts: number;
 }
 
 export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
   const { scope, settings, tasks } = input;
   const { updates, tasksPerBatch, groupSize, maxLag } = settings.climb;
+  const plan = groupPlan(settings);
+  // Settings of before there was one have none.
+  const budget = (settings.climb.rolloutBudget as number | null | undefined) ?? null;
   const start: ClimbState = input.carried ?? {
     next: 1,
     versions: [input.policy],
@@ -73,6 +83,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
   const checkpoints = [...start.checkpoints];
   const collected = new Map<number, Promise<Collected>>();
   const choice = new TaskChoice(tasks, settings, scope, start.choice);
+  let spent = start.rollouts?.spent ?? input.spent ?? 0;
   const flight = new CancellationScope();
   const since = Date.now();
   let last: Checkpoint | null =
@@ -89,6 +100,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
   };
   show();
   let ending = false;
+  let isSpent = false;
   setHandler(finishEarlySignal, () => {
     ending = true;
   });
@@ -103,9 +115,27 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
       ? task.probeGroup
       : `${scopeKey(scope)}/climb/${update}/${n}`;
 
+  /** At most, and exactly where groups are of a fixed size. Probes that are groups were paid for by the pool. */
+  const rolloutsOf = (update: number): number => {
+    const sampled = choice.tasksOf(update).filter((task, n) => groupKey(update, n, task) !== task.probeGroup);
+    return updateRollouts(settings, sampled.length);
+  };
+
+  /** By update that is begun and not made: the rollouts that it may come to. */
+  const reserved = new Map<number, number>();
+  const fits = (update: number): boolean => {
+    if (budget === null) return true;
+    const wanted = rolloutsOf(update);
+    const all = [...reserved.values()].reduce((sum, count) => sum + count, spent + wanted);
+    if (all > budget) return false;
+    reserved.set(update, wanted);
+    return true;
+  };
+
   const collectFor = async (update: number, policy: PolicyRef): Promise<Collected> => {
     const chosen = choice.tasksOf(update);
     const before = start.collected[update] ?? 0;
+    let rollouts = start.rollouts?.open[update] ?? 0;
     const now = await mapWindow(
       chosen.slice(before),
       window,
@@ -131,34 +161,45 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
           policyServer: settings.policy,
           reuse: input.reuse ?? null,
         };
-        const { passes, failure } = await executeChild(collectGroup, {
+        const { passes, size, failure, first } = await executeChild(collectGroup, {
           workflowId: `${tryId(scope)}/group/${update}-${n}`,
-          args: [{ group }],
+          args: [plan.kind === "fixed" ? { group } : { group, plan }],
           ...describeGroup(group, update),
           typedSearchAttributes: searchAttributes({
             ...attributesOf(scope, "climb", policy),
             environment: task.environment,
           }),
         });
-        choice.note(update, n, passes);
-        seen = withPasses(seen, passes, groupSize);
+        rollouts += size;
+        // A group that grew was made to be mixed: only what it began with says how often the task is solved.
+        const unchosen = first ?? { passes, size };
+        choice.note(update, n, unchosen.passes);
+        seen = withPasses(seen, unchosen.passes, groupSize);
         lastFailure = failure ?? lastFailure;
         show();
       },
       cut,
     );
-    return { keys: chosen.map((task, n) => groupKey(update, n, task)), done: before + now.length };
+    return { keys: chosen.map((task, n) => groupKey(update, n, task)), done: before + now.length, rollouts };
   };
 
   for (let update = start.next; update <= updates; update++) {
     // Update v trains on tokens of version max(0, v - 1 - maxLag), which exists once v <= update + maxLag.
     for (let ahead = update; ahead <= Math.min(updates, update + maxLag); ahead++) {
       if (collected.has(ahead)) continue;
+      if (!fits(ahead)) break;
       const behind = Math.min(maxLag, ahead - 1) - (ahead - update);
       const sampler = versions[versions.length - 1 - Math.max(0, behind)]!;
       const groups = flight.run(() => collectFor(ahead, sampler));
       groups.catch(() => undefined);
       collected.set(ahead, groups);
+    }
+    if (!collected.has(update)) {
+      // What is begun is made; so nothing is in flight.
+      isSpent = true;
+      lastUpdate = `${lastUpdate ?? "none"}; another does not fit into climb.rolloutBudget (${budget})`;
+      show();
+      break;
     }
     const ready = await unlessEnding(collected.get(update)!);
     const drained = ready !== null && cut() ? await unlessEnding(counts(collected)) : null;
@@ -174,12 +215,15 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
           next: update,
           versions,
           checkpoints,
-          collected: drained,
+          collected: drained.done,
+          rollouts: { spent, open: drained.rollouts },
           choice: choice.carried,
           shown: { passes: seen, lastUpdate, lastFailure },
         },
       });
     collected.delete(update);
+    reserved.delete(update);
+    spent += ready.rollouts;
     choice.close(update);
     const parent = versions.at(-1)!;
     const { batch, kept, dropped } = await records.assemble({
@@ -187,6 +231,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
       update,
       groups: ready.keys,
       advantage: settings.advantage,
+      ...(plan.kind === "balanced" ? { plan } : {}),
     });
     let policy = parent;
     if (batch !== null) {
@@ -216,15 +261,21 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
     last = { update, policy };
     show();
   }
-  noteAttributes({ outcome: last?.update === updates ? "finished" : "cut-short" });
+  noteAttributes({ outcome: isSpent || (last?.update ?? 0) === updates ? "finished" : "cut-short" });
   // Ended early, the last update's policy stands for election too.
   if (last !== null && checkpoints.at(-1)?.update !== last.update) checkpoints.push(last);
   return checkpoints;
 }
 
-/** How many groups each update has, once nothing is in flight any more. */
-async function counts(collected: ReadonlyMap<number, Promise<Collected>>): Promise<Record<number, number>> {
-  const done: Record<number, number> = {};
-  for (const [update, groups] of collected) done[update] = (await groups).done;
-  return done;
+/** What each update has, once nothing is in flight any more. */
+async function counts(
+  collected: ReadonlyMap<number, Promise<Collected>>,
+): Promise<Record<"done" | "rollouts", Record<number, number>>> {
+  const counted: Record<"done" | "rollouts", Record<number, number>> = { done: {}, rollouts: {} };
+  for (const [update, groups] of collected) {
+    const { done, rollouts } = await groups;
+    counted.done[update] = done;
+    counted.rollouts[update] = rollouts;
+  }
+  return counted;
 }

@@ -13,6 +13,7 @@ import { shortKey } from "../core/candidates.ts";
 import { describeCandidate } from "../core/descriptions.ts";
 import { type PoolStanding, poolDetails, withPasses } from "../core/details.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
+import { poolMayGoOn } from "../core/groups.ts";
 import { tryId } from "../core/ids.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
@@ -59,6 +60,8 @@ export interface TaskPool {
   readonly refined: number;
   /** Index of the last candidate whose result was read; -1 when there was none. */
   readonly lastCandidate: number;
+  /** Of the probes that were read; absent before there was a budget of them. */
+  readonly rollouts?: number;
 }
 
 export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> {
@@ -89,6 +92,7 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
     lastCandidate: -1,
     wanted: synthesis.poolTasks,
   };
+  let rollouts = input.carried?.rollouts ?? 0;
   let shown = input.carried?.shown ?? NOTHING_SHOWN;
   const since = Date.now();
   const before = admitted.length;
@@ -133,6 +137,7 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
         candidates++;
         lastCandidate = candidate.index;
         if (result.refinements > 0) refined++;
+        rollouts += result.rollouts ?? 0;
         if (result.admitted === null || admitted.some((task) => task.taskId === result.admitted?.taskId))
           dropped++;
         else {
@@ -141,13 +146,13 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
         }
         shown = noted(shown, candidate, result, settings.filter.probes);
         show();
-        return admitted.length < wanted;
+        return admitted.length < wanted && poolMayGoOn(settings, rollouts);
       },
       cancel: () => flight.cancel(),
       cut: () => historyIsLong(settings.concurrency.calibrations * CHILD_EVENTS),
     }),
   );
-  const pool = { admitted, keys, candidates, dropped, refined, lastCandidate };
+  const pool = { admitted, keys, candidates, dropped, refined, lastCandidate, rollouts };
   if (end === "cut" && !flight.consideredCancelled)
     return await continueAsNew<typeof fillTaskPool>({
       ...input,

@@ -165,7 +165,16 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   if (early === null) {
     const climbing = await startChild(climb, {
       workflowId: `${id}/climb`,
-      args: [{ scope, settings, policy, tasks: pool.admitted, reuse: input.reuse ?? null }],
+      args: [
+        {
+          scope,
+          settings,
+          policy,
+          tasks: pool.admitted,
+          spent: pool.rollouts ?? 0,
+          reuse: input.reuse ?? null,
+        },
+      ],
       ...describeClimb(settings, pool.admitted.length, policy.id),
       typedSearchAttributes: searchAttributes(attributesOf(scope, "climb", policy)),
     });
@@ -175,6 +184,10 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
     phase = null;
   }
   done.push(`climb: ${checkpoints.at(-1)?.update ?? 0} updates, ${checkpoints.length} checkpoints`);
+  // A budget ends a climb as it is meant to end.
+  const isWhole =
+    (checkpoints.at(-1)?.update ?? 0) === settings.climb.updates ||
+    (early === null && (settings.climb.rolloutBudget ?? null) !== null);
   early = null;
   current = "selection";
   await record("select", null);
@@ -187,8 +200,7 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   const best = await select(input, checkpoints, measured, () => early !== null && !early.stop);
   await record("finished", best.id);
   done.push(`selected: \`${best.id}\``);
-  const whole = checkpoints.at(-1)?.update === settings.climb.updates;
-  noteAttributes({ outcome: whole ? "finished" : "cut-short", policy: best.id });
+  noteAttributes({ outcome: isWhole ? "finished" : "cut-short", policy: best.id });
   show("finished");
   return { policy: best, keys: pool.keys };
 }
@@ -220,6 +232,7 @@ const givenPool = (admitted: readonly AdmittedTask[]): TaskPool => ({
   dropped: 0,
   refined: 0,
   lastCandidate: -1,
+  rollouts: 0,
 });
 
 /**

@@ -73,7 +73,7 @@ export class TaskChoice {
     return chosen.map((index) => this.#tasks[index]!);
   }
 
-  /** The group at `position` of an update is there. */
+  /** The group at `position` of an update is there: passes of the rollouts that it began with, `climb.groupSize` of them. */
   note(update: number, position: number, passes: number): void {
     const open = this.#open.get(update);
     if (open !== undefined) open.passes[position] = passes;

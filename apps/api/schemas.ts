@@ -1,5 +1,6 @@
 /** Shapes of requests and answers, as the validator checks them and the OpenAPI document shows them. */
 import { z } from "zod";
+import { ABLATIONS } from "../../core/experiment.ts";
 import { SKIPPABLE } from "../../core/steering.ts";
 import {
   COUNT_LIMIT,
@@ -105,6 +106,7 @@ const settingsOf = {
 };
 export const startBody = z.strictObject({
   ...settingsOf,
+  ablation: z.enum(ABLATIONS).optional().describe("What the experiment leaves out; its own by default."),
   name: experimentName.optional().describe("Needed unless the experiment is a bundled one."),
 });
 

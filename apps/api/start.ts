@@ -1,11 +1,16 @@
 /** Settings that a request names or brings: a bundled experiment by name, or settings that came with the request. Files are never read by path. */
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { applyOverrides, parseExperimentFile, SettingsError } from "../../core/schemas/index.ts";
-import { checkEnvironments, checkPolicy, loadExperiment } from "../control/index.ts";
+import {
+  checkEnvironments,
+  checkPolicy,
+  type LoadOptions,
+  loadExperiment,
+  overridesOf,
+} from "../control/index.ts";
 
-export interface SettingsRequest {
+export interface SettingsRequest extends Omit<LoadOptions, "set"> {
   readonly experiment: string | Readonly<Record<string, unknown>>;
-  readonly seed?: number | undefined;
   readonly set?: readonly string[] | undefined;
 }
 
@@ -19,11 +24,10 @@ function refused(field: string, found: string | null, expected: string): Setting
   return new SettingsError(kind, { file: SOURCE, field, line: null, found, expected });
 }
 
-function given({ experiment, seed, set = [] }: SettingsRequest): ExperimentSettings {
+function given({ experiment, set = [], ...options }: SettingsRequest): ExperimentSettings {
   try {
     const text = typeof experiment === "string" ? experiment : JSON.stringify(experiment);
-    const seeded = seed === undefined ? set : [...set, `seed=${seed}`];
-    return applyOverrides(parseExperimentFile(text, SOURCE), seeded);
+    return applyOverrides(parseExperimentFile(text, SOURCE), overridesOf({ ...options, set }));
   } catch (error) {
     // Nothing that a person writes is as deep as the stack.
     if (error instanceof RangeError) throw refused("", "values nested too deep", "an experiment");
@@ -41,10 +45,10 @@ interface GivenSettings {
 
 /** Without the checks that `checkEnvironments` and `checkPolicy` make. Throws SettingsError. */
 export async function readSettings(request: SettingsRequest): Promise<GivenSettings> {
-  const { experiment, seed, set = [] } = request;
+  const { experiment, seed, ablation, set = [] } = request;
   const bundled = typeof experiment === "string" && BUNDLED.test(experiment);
   const loaded = bundled
-    ? await loadExperiment(experiment, { set, ...(seed === undefined ? {} : { seed }) })
+    ? await loadExperiment(experiment, { set, seed, ablation })
     : { settings: given(request), defaultName: undefined };
   const { apiKeyEnv } = loaded.settings.policy;
   // Whoever may start experiments must not have this process send its secrets somewhere.

@@ -9,7 +9,7 @@ import {
 } from "@temporalio/client";
 import { ApplicationFailure } from "@temporalio/common";
 import { describeExperiment } from "../../core/descriptions.ts";
-import type { ExperimentSettings } from "../../core/experiment.ts";
+import { type Ablation, type ExperimentSettings, settingsAt } from "../../core/experiment.ts";
 import { experimentId } from "../../core/ids.ts";
 import { applyOverrides, parseExperimentFile, SettingsError } from "../../core/schemas/index.ts";
 import type { ExperimentStatus } from "../../core/statuses.ts";
@@ -32,15 +32,29 @@ const BUNDLED = new Set(["quickstart", "evidence", "frognano"]);
 
 export interface LoadedExperiment {
   readonly settings: ExperimentSettings;
-  /** `<file's stem>-<seed>`. */
+  /** `<file's stem>-<seed>`, with an ablation that was asked for in between. */
   readonly defaultName: string;
 }
 
+/** What a caller changes of an experiment's file. */
+export interface LoadOptions {
+  readonly seed?: number | undefined;
+  readonly ablation?: Ablation | undefined;
+  /** Each `path=value`. */
+  readonly set: readonly string[];
+}
+
+/** All of them as overrides, in the order in which they are made. */
+export function overridesOf({ seed, ablation, set }: LoadOptions): string[] {
+  return [
+    ...set,
+    ...(ablation === undefined ? [] : [`ablation=${ablation}`]),
+    ...(seed === undefined ? [] : [`seed=${seed}`]),
+  ];
+}
+
 /** Reads a bundled experiment by name or a file by path. Throws SettingsError. */
-export async function loadExperiment(
-  source: string,
-  options: { readonly seed?: number; readonly set: readonly string[] },
-): Promise<LoadedExperiment> {
+export async function loadExperiment(source: string, options: LoadOptions): Promise<LoadedExperiment> {
   const file = BUNDLED.has(source) ? join(packageRoot, "experiments", `${source}.yaml`) : source;
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw new SettingsError("missing-file", {
@@ -51,10 +65,10 @@ export async function loadExperiment(
       expected: `a YAML file, or one of ${[...BUNDLED].join(", ")}`,
     });
   });
-  const seeded = options.seed === undefined ? options.set : [...options.set, `seed=${options.seed}`];
-  const settings = applyOverrides(parseExperimentFile(text, file), seeded);
+  const settings = applyOverrides(parseExperimentFile(text, file), overridesOf(options));
   const stem = file.slice(file.lastIndexOf("/") + 1).replace(/\.ya?ml$/, "");
-  return { settings, defaultName: `${stem}-${settings.seed}` };
+  const arm = options.ablation === undefined ? stem : `${stem}-${options.ablation}`;
+  return { settings, defaultName: `${arm}-${settings.seed}` };
 }
 
 export type StartResult =
@@ -87,7 +101,7 @@ export async function startExperiment(
       args: [{ name, settings, ...(joined ? { steering: await steeringSoFar(context.db, name) } : {}) }],
       workflowIdReusePolicy: "ALLOW_DUPLICATE",
       workflowIdConflictPolicy: "FAIL",
-      ...describeExperiment(name, settings),
+      ...describeExperiment(name, settingsAt(settings, 1)),
       typedSearchAttributes: searchAttributes({ experiment: name, iteration: 0, phase: "preparation" }),
     });
   } catch (error) {

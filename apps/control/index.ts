@@ -11,7 +11,14 @@ export {
   SAMPLES_LIMIT,
   startEvaluation,
 } from "./evaluate.ts";
-export { isRunning, loadExperiment, outcome, startExperiment } from "./experiments.ts";
+export {
+  isRunning,
+  type LoadOptions,
+  loadExperiment,
+  outcome,
+  overridesOf,
+  startExperiment,
+} from "./experiments.ts";
 export { type ExportMarker, type ExportRequest, exportAtif, exportHarbor } from "./export.ts";
 export {
   COUNT_LIMIT,

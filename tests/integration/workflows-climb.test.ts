@@ -186,7 +186,7 @@ describe("runExperiment", () => {
       { taskId: "t0", environment: "b", level: null, passRate: null },
     ];
     const recorder = new Recorder({ findPool: () => pool });
-    const settings = changed("iterations=3", "climb.updates=1", "synthesis.pool=frozen");
+    const settings = changed("iterations=3", "climb.updates=1", "ablation=frozen-pool");
     await bench.run("runExperiment", "exp/frozen", { name: "frozen", settings }, recorder);
     expect(recorder.inputs("findPool")).toEqual(
       [1, 1].map((iteration) => ({ experiment: "frozen", iteration })),

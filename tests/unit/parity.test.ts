@@ -109,7 +109,7 @@ describe("the table of powers", () => {
     const functions = Object.entries(control)
       .filter(([name, value]) => typeof value === "function" && !/Error$/.test(name))
       .map(([name]) => name);
-    const shared = ["checkEnvironments", "checkPolicy", "codeVersion", "loadExperiment"];
+    const shared = ["checkEnvironments", "checkPolicy", "codeVersion", "loadExperiment", "overridesOf"];
     expect(sorted([...rows.flatMap((row) => row.functions), ...shared, ...Object.keys(PLUMBING)])).toEqual(
       sorted(functions),
     );

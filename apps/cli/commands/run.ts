@@ -1,5 +1,6 @@
 /** `run`: starts an experiment, or joins it, and follows it to its end. */
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { ABLATIONS, type Ablation } from "../../../core/experiment.ts";
 import { wantsJson } from "../command.ts";
 import { UsageError } from "../errors.ts";
 import { ProgressLine, writeJson, writeLine } from "../output.ts";
@@ -7,6 +8,7 @@ import { stackProgress } from "../stack-progress.ts";
 
 interface RunOptions {
   readonly seed?: number;
+  readonly ablation?: Ablation;
   readonly name?: string;
   readonly set: readonly string[];
   readonly detach: boolean;
@@ -21,7 +23,12 @@ export function register(program: Command): void {
       "a YAML file, or the name of a bundled experiment: quickstart, evidence, frognano (the paper's recipe; refused until language models can be trained)",
     )
     .option("--seed <n>", "seed of every random choice", wholeNumber)
-    .option("--name <name>", "name of the experiment (default: <file>-<seed>)")
+    .addOption(
+      new Option("--ablation <ablation>", "what the experiment leaves out, to be compared with it").choices(
+        ABLATIONS,
+      ),
+    )
+    .option("--name <name>", "name of the experiment (default: <file>-<seed>, or <file>-<ablation>-<seed>)")
     .option(
       "--set <path=value>",
       "override one setting; may be repeated",
@@ -36,6 +43,7 @@ Examples:
   tadpole run quickstart                        the whole loop on this machine, a few minutes
   tadpole run quickstart --seed 2               the same with other random choices
   tadpole run my.yaml --set climb.updates=16    your own experiment, one setting changed
+  tadpole run quickstart --ablation frozen-pool the same on the first iteration's pool throughout
 
 Leaving it (Ctrl-C) stops nothing; the same command joins again.`,
     )
