@@ -5,6 +5,7 @@ import { lineAt, lineStarts, parseSource } from "./parse.ts";
 import { OPERATORS, type SourceEdit, type SourceFunction } from "./types.ts";
 
 export { innermostFunction, MODULE_FUNCTION } from "./functions.ts";
+export { isFunction, parseSource, walk } from "./parse.ts";
 export { OPERATORS, type Operator, type SourceEdit, type SourceFunction } from "./types.ts";
 
 interface Analysis {

@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { FileChange, Statement, Task } from "../../core/task.ts";
 import { textsOf } from "./changes.ts";
+import { pastedFrom } from "./pasted.ts";
+import { packageOf } from "./statement.ts";
 
 /** Shorter lines (`}`, `return;`, `i++;`) are in everything and give nothing away. */
 const TELLING_CHARACTERS = 12;
@@ -10,6 +12,9 @@ const TELLING_CHARACTERS = 12;
 /** Assertion names that tape gives where the author gave none: they say nothing about a test. */
 const DEFAULT_NAMES =
   /^(\(anonymous\)|\(unnamed assert\)|should (not )?be .*|should (not )?match .*|should (not )?throw|null|\.?end\(\).*|plan != count|test (timed out|exited).*)$/;
+
+/** A change log may well say what an issue says. */
+const PROSE = /\.(md|markdown|rst|txt|adoc)$/i;
 
 function squeeze(text: string): string {
   return text.replace(/\s+/g, " ").trim();
@@ -20,6 +25,7 @@ export function goldLines(base: readonly FileChange[], gold: readonly FileChange
   const before = textsOf(base);
   const lines = new Set<string>();
   for (const [path, text] of textsOf(gold)) {
+    if (PROSE.test(path)) continue;
     const known = new Set((before.get(path) ?? "").split("\n").map(squeeze));
     for (const line of text.split("\n").map(squeeze))
       if (line.length >= TELLING_CHARACTERS && !known.has(line)) lines.add(line);
@@ -49,21 +55,72 @@ export function findLeaks(task: Task, statement: Statement): readonly string[] {
   const leaks: string[] = [];
   for (const line of goldLines(task.base, task.gold))
     if (text.includes(line)) leaks.push(`a line of the gold change: ${line}`);
+  leaks.push(...hiddenTests(task, text));
+  leaks.push(...(task.facts.text === undefined ? templatePlaces : authoredPlaces)(task, statement));
+  if (task.facts.text !== undefined && leaks.length === 0) {
+    const pasted = pastedFrom(textsOf(task.base), textsOf(task.gold), statement.text);
+    if (pasted !== null) leaks.push(`an expression of the gold change: ${pasted}`);
+  }
+  const { reproduction } = task.facts;
+  if (statement.level < 1 && reproduction !== null)
+    if ([reproduction.command, reproduction.code].some((code) => text.includes(squeeze(code))))
+      leaks.push("the reproduction");
+  return leaks;
+}
+
+function hiddenTests(task: Task, text: string): string[] {
   // A test file is often called like the source it tests, which may be named.
   const own = new Set(task.facts.sites.map((site) => basename(site.file)));
-  for (const file of task.hiddenFiles)
-    if (mentions(text, file) || (!own.has(basename(file)) && mentions(text, basename(file))))
-      leaks.push(`a hidden test file: ${file}`);
-  for (const name of writtenNames(task.failToPass))
-    if (text.includes(name)) leaks.push(`a hidden test's name: ${name}`);
-  for (const { file, line, functionName } of task.facts.sites) {
-    if (statement.level < 3 && mentions(text, `${file}:${line}`)) leaks.push(`the place: ${file}:${line}`);
-    if (statement.level < 2 && text.includes(`\`${functionName}\``))
+  const files = new Set([...task.hiddenFiles, ...(task.verifier?.files ?? []).map(({ path }) => path)]);
+  return [
+    ...[...files]
+      .filter((file) => mentions(text, file) || (!own.has(basename(file)) && mentions(text, basename(file))))
+      .map((file) => `a hidden test file: ${file}`),
+    ...writtenNames(task.failToPass)
+      .filter((name) => text.includes(name))
+      .map((name) => `a hidden test's name: ${name}`),
+  ];
+}
+
+function templatePlaces(task: Task, { text, level }: Statement): string[] {
+  return task.facts.sites.flatMap(({ file, line, functionName }) => [
+    ...(level < 3 && mentions(text, `${file}:${line}`) ? [`the place: ${file}:${line}`] : []),
+    ...(level < 2 && text.includes(`\`${functionName}\``) ? [`the function: ${functionName}`] : []),
+  ]);
+}
+
+/**
+ * Whoever writes freely names a place in more ways than a template. What the hidden tests or the check of its type name is what its user
+ * deals with, and no place: only functions and files behind that are.
+ */
+function authoredPlaces(task: Task, { text, level }: Statement): string[] {
+  const dealtWith = [
+    packageOf(task.environment),
+    JSON.stringify(task.facts.check ?? null),
+    ...textsOf(task.verifier?.files ?? []).values(),
+  ];
+  const known = new Set(dealtWith.join("\n").match(/[\w$-]+/g));
+  return task.facts.sites.flatMap(({ file, line, functionName }) => {
+    const leaks: string[] = [];
+    const numbered = new RegExp(`\\bline ${line}\\b`, "i").test(text);
+    if (level < 3 && (numbered || mentions(text, `${file}:${line}`)))
+      leaks.push(`the place: ${file}:${line}`);
+    else if (level < 3 && mentions(text, file) && !known.has(stemOf(file))) leaks.push(`the file: ${file}`);
+    if (level < 2 && namesFunction(text, functionName) && !known.has(functionName))
       leaks.push(`the function: ${functionName}`);
-  }
-  if (statement.level < 1 && task.facts.reproduction !== null)
-    if (text.includes(squeeze(task.facts.reproduction.command))) leaks.push("the reproduction");
-  return leaks;
+    return leaks;
+  });
+}
+
+const stemOf = (file: string): string => basename(file).replace(/\..*$/, "");
+
+/** As code, not as the English word that it may be. */
+function namesFunction(text: string, name: string): boolean {
+  if (!/^[\w$]+$/.test(name)) return false;
+  const escaped = name.replaceAll("$", "\\$");
+  const written = new RegExp(`(^|[^\\w$])${escaped}(?![\\w$])`);
+  if (/[a-z0-9][A-Z]|_/.test(name)) return written.test(text);
+  return new RegExp(`\`${escaped}\`|(^|[^\\w$])${escaped}\\(|\\bfunction \`?${escaped}(?![\\w$])`).test(text);
 }
 
 /** A change's new lines with this many characters around them, white space aside, are no coincidence elsewhere. */

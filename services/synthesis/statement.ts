@@ -3,7 +3,7 @@
  * smallest policy can find its way: `Run:`, `Prints:` and `Should print:` each stand before a fenced block, names and
  * `file:line` stand in backticks. Refinement changes only this text; change and tests of a task stay as they are.
  */
-import type { Statement, StatementLevel, Task } from "../../core/task.ts";
+import type { AuthoredText, Statement, StatementLevel, Task, TaskType } from "../../core/task.ts";
 import { MODULE_FUNCTION } from "../javascript/index.ts";
 import { sha256 } from "./changes.ts";
 import { symptom } from "./symptom.ts";
@@ -101,23 +101,55 @@ function siteHint(task: Task): string {
     .join("\n");
 }
 
-const CLOSING: Readonly<Record<"bug" | "feature", string>> = {
-  bug: "Please correct the package's source. Everything else must keep working.",
-  feature: "Please implement it. Everything else must keep working.",
+/** What is to be done at a place, by type. */
+const WORK: Readonly<Record<TaskType, string>> = {
+  bug: "what goes wrong",
+  feature: "what is missing",
+  refactor: "what is to be restructured",
+  migration: "what is to be moved",
+  performance: "what takes the time",
 };
 
+function authoredFunctions(task: Task): string {
+  const functions = [...new Set(task.facts.sites.map((site) => called(site.functionName)))];
+  return functions.length === 0 ? "" : `It concerns ${functions.join(" and ")}.`;
+}
+
+function authoredSites(task: Task): string {
+  return task.facts.sites
+    .map(({ file, line, operator }) => {
+      const mistake = MISTAKES[operator];
+      const kind = mistake === undefined ? WORK[task.type] : `${mistake} (\`${operator}\`)`;
+      return `Look at \`${file}:${line}\`: ${kind}.`;
+    })
+    .join("\n");
+}
+
+const CLOSING: Readonly<Record<TaskType, string>> = {
+  bug: "Please correct the package's source. Everything else must keep working.",
+  feature: "Please implement it. Everything else must keep working.",
+  refactor: "Please restructure the package's source. What it does must stay the same.",
+  migration: "Please carry the change through the package's source. What it does must stay the same.",
+  performance: "Please make the package's source faster. What it does must stay the same.",
+};
+
+/** What an author or a commit wrote takes the place of the symptoms; each level adds to it as to any other statement. */
+function authoredParts({ title, body, contract }: AuthoredText, level: StatementLevel): string[] {
+  return [title, body, level >= 1 ? contract : ""].map((part) => part.trim()).filter((part) => part !== "");
+}
+
 export function writeStatement(task: Task, level: StatementLevel): Statement {
-  const { reproduction } = task.facts;
-  const parts = [headline(task), opening(task)];
+  const { reproduction, text: authored } = task.facts;
+  const parts = authored === undefined ? [headline(task), opening(task)] : authoredParts(authored, level);
   if (level >= 1 && reproduction !== null)
     parts.push(
       `Run:\n\n${block("sh", reproduction.command)}`,
       `Prints:\n\n${block("", reproduction.actual)}`,
       `Should print:\n\n${block("", reproduction.expected)}`,
     );
-  if (level >= 2) parts.push(functionHint(task));
-  if (level >= 3) parts.push(siteHint(task));
-  parts.push(CLOSING[task.type === "feature" ? "feature" : "bug"]);
-  const text = `${parts.join("\n\n")}\n`;
+  if (level >= 2) parts.push(authored === undefined ? functionHint(task) : authoredFunctions(task));
+  if (level >= 3) parts.push(authored === undefined ? siteHint(task) : authoredSites(task));
+  parts.push(CLOSING[task.type]);
+  const text = `${parts.filter((part) => part !== "").join("\n\n")}\n`;
   return { taskId: task.id, level, text, hash: sha256(text) };
 }

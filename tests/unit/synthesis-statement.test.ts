@@ -149,9 +149,105 @@ describe("findLeaks", () => {
   });
 });
 
+describe("a task with a text of its own", () => {
+  const text = {
+    title: "Numbers in hex are read as text",
+    body: "A hexadecimal number should come out as a number.",
+    contract: "`0x1f` and `0X1F` are 31.",
+  };
+  const authored: Task = { ...task, facts: { ...task.facts, text } };
+  const [site] = task.facts.sites;
+  const withSite = (over: Partial<NonNullable<typeof site>>, more: Partial<Task> = {}): Task => ({
+    ...authored,
+    ...more,
+    facts: { ...authored.facts, sites: [{ ...site!, ...over }] },
+  });
+  const told = (addition: string, level: StatementLevel, of = authored) => {
+    const statement = writeStatement(of, level);
+    return findLeaks(of, { ...statement, text: `${statement.text}${addition}\n` });
+  };
+
+  it("is worded by it: title and body, then the contract and the reproduction, the functions, the places", () => {
+    expect(textOf(0, authored)).toBe(
+      `${text.title}\n\n${text.body}\n\nPlease correct the package's source. Everything else must keep working.\n`,
+    );
+    expect(textOf(1, authored)).toContain(`${text.body}\n\n${text.contract}\n\nRun:\n\n`);
+    expect(textOf(2, authored)).toContain("It concerns the function `isNumber`.");
+    expect(textOf(3, authored)).toContain("`index.js:2`: a wrong regular expression");
+    expect(textOf(3, withSite({ operator: "commit" }, { type: "performance" }))).toContain(
+      "Look at `index.js:2`: what takes the time.",
+    );
+  });
+
+  it("can do without a contract, a reproduction and sites", () => {
+    const facts = { ...authored.facts, text: { ...text, contract: "" }, reproduction: null, sites: [] };
+    for (const level of levels) expect(textOf(level, { ...authored, facts })).toBe(textOf(0, authored));
+  });
+
+  it("closes with what its type asks for", () => {
+    const closings = (["bug", "feature", "refactor", "migration", "performance"] as const).map(
+      (type) =>
+        textOf(0, { ...authored, type })
+          .trimEnd()
+          .split("\n")
+          .at(-1)!,
+    );
+    expect(new Set(closings).size).toBe(5);
+    expect(closings[4]).toContain("faster");
+  });
+
+  it("leaks nothing by itself", () => {
+    for (const level of levels) expect(findLeaks(authored, writeStatement(authored, level))).toEqual([]);
+  });
+
+  it.each([
+    ["the function", "isNumber is wrong", 1],
+    ["the place", "it is on line 2", 2],
+    ["the file", "have a look at index.js", 2],
+    ["the reproduction", 'console.log(require("./")("0x1f"))', 0],
+    ["a hidden test file", "as test/hex.js shows", 3],
+  ] as const)("finds %s in %j", (kind, addition, level) => {
+    const tests = [writeText("test/hex.js", "")];
+    const verifier = { files: tests, commands: [], exact: null, timeoutSeconds: 1 };
+    const leaks = told(addition, level, { ...authored, verifier });
+    expect(leaks).toHaveLength(1);
+    expect(leaks[0]).toContain(kind);
+    expect(told(addition, level === 0 ? 1 : 3)).toEqual([]);
+  });
+
+  it("may name the functions and files that its hidden tests use", () => {
+    const tests = [writeText("test/hex.js", "require('../index.js').isNumber('0x1f')")];
+    const verifier = { files: tests, commands: [], exact: null, timeoutSeconds: 1 };
+    expect(told("`isNumber` of index.js is wrong", 0, { ...authored, verifier })).toEqual([]);
+  });
+
+  it("does not take the English word for the function that is called by it", () => {
+    const parse = withSite({ functionName: "parse" });
+    expect(told("Numbers do not parse.", 0, parse)).toEqual([]);
+    expect(told("parse() is wrong", 0, parse)).toHaveLength(1);
+  });
+
+  it("leaks an expression of the solution, but not its interface or its messages", () => {
+    const solved = `${broken.join("\n")}
+function clampAll(values, lowest, highest) {
+  if (!values) throw new TypeError("a list of values is due, not this one");
+  return values.map((value) => Math.min(highest, Math.max(lowest, value)));
+}`;
+    const longer: Task = { ...authored, gold: [writeText("index.js", solved)] };
+    expect(told("use `Math.min(highest, Math.max( lowest, value))` there", 3, longer)[0]).toContain(
+      "an expression of the gold change",
+    );
+    expect(
+      told("`clampAll(values, lowest, highest)`: a list of values is due, not this one", 3, longer),
+    ).toEqual([]);
+    expect(told("the highest of the values, and the lowest of the values", 3, longer)).toEqual([]);
+  });
+});
+
 describe("goldLines", () => {
   it("is the telling lines of the solved tree that the base tree lacks", () => {
     expect(goldLines(task.base, task.gold)).toEqual(["return /^0x[0-9a-f]+$/i.test(x);"]);
+    expect(goldLines([], [writeText("CHANGELOG.md", "- numbers in hex are read")])).toEqual([]);
   });
 });
 
