@@ -67,7 +67,7 @@ function pythonFramework(tree: Tree, tests: readonly string[]): Framework {
   return configured || imported ? "pytest" : "unittest";
 }
 
-type TreeLanguage = "node" | "python" | "go";
+export type TreeLanguage = "node" | "python" | "go";
 
 interface LanguageRules {
   /** Test files. */
@@ -100,6 +100,15 @@ const RULES: Record<TreeLanguage, LanguageRules> = {
 
 /** Second copies of sources, which no environment may hold. */
 const BUILT = /^(dist|build|umd)\/|\.min\.[a-z]+$|\.map$/;
+
+export const isBuilt = (path: string): boolean => BUILT.test(path);
+
+/** What a file of a tree in a language is to its environment, by its path alone. */
+export function partOf(language: TreeLanguage, path: string): "tests" | "sources" | "others" {
+  const { tests, sources, others } = RULES[language];
+  if (tests.test(path)) return "tests";
+  return sources.test(path) && !others.test(path) ? "sources" : "others";
+}
 
 function languageOfTree(name: string, tree: Tree): TreeLanguage {
   if (tree.has("go.mod")) return "go";

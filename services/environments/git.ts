@@ -30,12 +30,17 @@ export interface FetchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-function git(folder: string, args: readonly string[], options: FetchOptions): Promise<string> {
+export function git(
+  folder: string,
+  args: readonly string[],
+  { signal, input }: { readonly signal?: AbortSignal | undefined; readonly input?: Uint8Array },
+): Promise<string> {
   const what = `git ${args[0]}`;
-  return runTool("git", [...SAFE, ...args], { what, cwd: folder, env: ENV, signal: options.signal });
+  const given = input === undefined ? {} : { input };
+  return runTool("git", [...SAFE, ...args], { what, cwd: folder, env: ENV, signal, ...given });
 }
 
-/** A bare repository of this data folder for that address. */
+/** A bare repository of this data folder for that address. It stays on the host: no sandbox is given any of it. */
 async function mirror(repository: string, options: FetchOptions): Promise<string> {
   const name = `git-${createHash("sha256").update(repository).digest("hex").slice(0, 12)}`;
   const folder = join(environmentsFolder(options.dataFolder), "downloads", name);
@@ -63,8 +68,8 @@ export async function resolveCommit(
   return commit.trim();
 }
 
-/** Regular files of a commit. Links to files inside become copies of them; submodules are left out. */
-export async function readCommit(repository: string, commit: string, options: FetchOptions): Promise<Tree> {
+/** The mirror, with that commit and all before it; fetched where it has not got it yet. Throws `EnvironmentError("install")`. */
+export async function mirrorOf(repository: string, commit: string, options: FetchOptions): Promise<string> {
   const folder = await mirror(repository, options);
   const known = await git(folder, ["cat-file", "-e", `${commit}^{commit}`], options).then(
     () => true,
@@ -72,6 +77,12 @@ export async function readCommit(repository: string, commit: string, options: Fe
   );
   if (!known)
     await git(folder, ["fetch", "--quiet", "--force", "--no-tags", "--", repository, commit], options);
+  return folder;
+}
+
+/** Regular files of a commit. Links to files inside become copies of them; submodules are left out. */
+export async function readCommit(repository: string, commit: string, options: FetchOptions): Promise<Tree> {
+  const folder = await mirrorOf(repository, commit, options);
   const listed = await git(folder, ["ls-tree", "-r", "-l", "-z", "--full-tree", commit], options);
   const entries = listed.split("\0").flatMap((line) => {
     const [, mode, type, id, size, path] = /^(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)$/s.exec(line) ?? [];
@@ -102,7 +113,11 @@ export async function readCommit(repository: string, commit: string, options: Fe
 }
 
 /** Contents of blobs, in their order: `<id> blob <size>\n<content>\n` each. latin1 carries any bytes through a text. */
-async function readBlobs(folder: string, ids: readonly string[], options: FetchOptions): Promise<Buffer[]> {
+export async function readBlobs(
+  folder: string,
+  ids: readonly string[],
+  options: FetchOptions,
+): Promise<Buffer[]> {
   if (ids.length === 0) return [];
   const text = await runTool("git", ["cat-file", "--batch"], {
     cwd: folder,

@@ -22,7 +22,7 @@ export interface ToolOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   /** What it reads; default nothing. */
-  readonly input?: string;
+  readonly input?: string | Uint8Array;
   /** Of what the tool prints; default utf8. */
   readonly encoding?: BufferEncoding;
 }
