@@ -1,15 +1,20 @@
 /** Public surface of task synthesis. */
+import { createAuthor } from "../author/index.ts";
 import { type GradingService, TEST_LIMITS } from "../grading/index.ts";
 import type { SandboxRuntime } from "../sandbox/runtime.ts";
 import { validateCandidate } from "./gates/index.ts";
+import { hardened } from "./harden.ts";
 import { combinationGenerator, mutationGenerator } from "./mutation.ts";
 import { removalGenerator } from "./removal.ts";
 import { Reproducer } from "./reproduce.ts";
 import { indexSites, type SiteIndex } from "./sites.ts";
+import { mayChange } from "./split.ts";
+import { touchedFunctions } from "./touched.ts";
 import type { SynthesisService, TaskGenerator } from "./types.ts";
 
 export { candidateKey, taskId } from "./changes.ts";
 export { findLeaks } from "./leaks.ts";
+export { type Reached, reachOf } from "./reach.ts";
 export { functionKey, isHeldOut } from "./split.ts";
 export { writeStatement } from "./statement.ts";
 export * from "./types.ts";
@@ -28,10 +33,23 @@ export function createSynthesis(parts: SynthesisParts): SynthesisService {
     indexes.set(environment.key, known);
     return known;
   };
+  const author = createAuthor({
+    runtime: parts.sandboxRuntime,
+    functionsOf: (environment) =>
+      indexOf(environment).functions.map(({ file, key, source }) => ({
+        file,
+        key,
+        functionName: source.name,
+        line: source.startLine,
+      })),
+    mayChange,
+    touched: touchedFunctions,
+  });
   const generators: Readonly<Partial<Record<TaskGenerator["name"], TaskGenerator>>> = {
     mutation: mutationGenerator(indexOf),
     combination: combinationGenerator(indexOf),
     removal: removalGenerator(indexOf),
+    llm: author.generator,
   };
   const { grading, sandboxRuntime, mode } = parts;
   const reproducer = new Reproducer({ runtime: sandboxRuntime, limits: TEST_LIMITS });
@@ -40,7 +58,9 @@ export function createSynthesis(parts: SynthesisParts): SynthesisService {
       (await generators[generator]?.generate(environment, brief, random)) ?? {
         none: `no generator is called ${generator}`,
       },
-    repair: async () => ({ none: "no author writes tasks" }),
+    repair: author.repair,
+    harden: async (environment, candidate, revises, brief, random) =>
+      hardened(indexOf(environment), candidate, revises, brief, random),
     validate: (environment, candidate, options) =>
       validateCandidate({ grading, reproducer, mode }, environment, candidate, options),
   };

@@ -1,0 +1,6 @@
+/** Public surface of the author: the generator `llm`, and what its server and its prompts are called. */
+export { AXES } from "./axes.ts";
+export { AUTHOR_TOOLS } from "./conversation.ts";
+export { type Author, createAuthor } from "./generator.ts";
+export { PROMPTS } from "./prompts.ts";
+export * from "./types.ts";

@@ -1,0 +1,44 @@
+/** Requests that are paid for: reserved before they are sent, settled once their outcome is known. */
+import { NO_TOKENS } from "../../core/spend.ts";
+import type { AuthorBrief } from "../synthesis/types.ts";
+import type { Ask, ChatMessage, ChatTool } from "./chat.ts";
+import type { AuthorReply } from "./reply.ts";
+import { AuthorError } from "./types.ts";
+
+/** Bytes of JSON per token, at least: tokens of code and of English are longer. */
+const BYTES_PER_TOKEN = 3;
+
+export function promptBound(messages: readonly ChatMessage[], tools: readonly ChatTool[]): number {
+  return Math.ceil(Buffer.byteLength(JSON.stringify([messages, tools])) / BYTES_PER_TOKEN);
+}
+
+/**
+ * Turn `turn` of the conversation `brief.key`. The same turn asked again has the same key: what an attempt before reserved for it, without ever
+ * learning the outcome, is settled by this one.
+ */
+export async function askPaid(
+  ask: Ask,
+  { settings, books, key: conversation }: Pick<AuthorBrief, "settings" | "books" | "key">,
+  turn: number,
+  messages: readonly ChatMessage[],
+  tools: readonly ChatTool[],
+  signal?: AbortSignal,
+): Promise<AuthorReply> {
+  const key = `${conversation}/${turn}`;
+  const { model, maxTokens } = settings;
+  const atMost = { prompt: promptBound(messages, tools), generated: maxTokens };
+  await books.reserve({ key, phase: "synthesise", model, atMost });
+  try {
+    const reply = await ask(messages, signal);
+    await books.settle(key, reply.used);
+    return reply;
+  } catch (error) {
+    if (!(error instanceof AuthorError)) throw error;
+    const { spent } = error;
+    if (spent === "nothing") await books.settle(key, NO_TOKENS);
+    else if (spent === "at-most")
+      await books.settle(key, { ...NO_TOKENS, prompt: atMost.prompt, text: atMost.generated });
+    else if (spent !== "unknown") await books.settle(key, spent);
+    throw error;
+  }
+}
