@@ -13,6 +13,7 @@ import { assemble } from "./assemble.ts";
 import { withFailures } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
 import { filter } from "./filter.ts";
+import { harden } from "./harden.ts";
 import { withHold } from "./hold.ts";
 import { prepareEnvironment } from "./prepareEnvironment.ts";
 import {
@@ -24,6 +25,8 @@ import {
   saveTaskSet,
 } from "./records.ts";
 import { refine } from "./refine.ts";
+import { repair } from "./repair.ts";
+import { rewrite } from "./rewrite.ts";
 import { rollout } from "./rollout.ts";
 import { runtimeOfExperiment } from "./runtime.ts";
 import type { GpuServices, RecordServices, SandboxKit, SandboxServices, WatchServices } from "./services.ts";
@@ -93,7 +96,10 @@ export function createSandboxActivities(
     ...kitOf(await runtimeOfExperiment(services.db)),
   });
   return withHold(services, {
+    harden: async (input) => harden(await on(), input),
     prepareEnvironment: async (input) => prepareEnvironment(await on(), input),
+    repair: async (input) => repair(await on(), input),
+    rewrite: async (input) => rewrite(await on(), input),
     rollout: async (input) => rollout(await on(), input),
     synthesise: async (input) => synthesise(await on(), input),
     validate: async (input) => validate(await on(), input),

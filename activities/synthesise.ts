@@ -2,8 +2,9 @@
 import { shortKey } from "../core/candidates.ts";
 import { random } from "../core/random.ts";
 import type { GeneratorName } from "../core/task.ts";
-import { getJson, isWhole, putJson } from "../services/store/index.ts";
-import { candidateKey } from "../services/synthesis/index.ts";
+import { getJson, hashJson, isWhole, putJson } from "../services/store/index.ts";
+import { attributesOf, candidateKey, type FailureNote } from "../services/synthesis/index.ts";
+import { briefOf, failuresFor } from "./author.ts";
 import { heartbeating } from "./context.ts";
 import { pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
@@ -21,6 +22,7 @@ export async function synthesise(
   const { scope, reuse, exclude, from, count, ...source } = input;
   return heartbeating(async ({ signal }) => {
     const used = new Set(exclude === null ? [] : await getJson<string[]>(services.artifacts, exclude));
+    const failures = await failuresFor(services, input);
     const draws: Draw[] = [];
     for (let index = from; index < from + count; index++) {
       signal.throwIfAborted();
@@ -29,11 +31,11 @@ export async function synthesise(
         phase: "synthesise",
         scope,
         reuse,
-        content: { ...source, index },
+        content: { ...source, index, ...(failures.length > 0 && { failures: hashJson(failures) }) },
       } as const;
       const whole = async (found: Draw) =>
         "none" in found || (await isWhole(services.artifacts, found.candidate.artifact));
-      const drawn = await pieceOf(services, of, whole, () => draw(services, input, index));
+      const drawn = await pieceOf(services, of, whole, () => draw(services, input, index, failures, signal));
       const isUsed = "candidate" in drawn && used.has(shortKey(drawn.candidate.key));
       draws.push(isUsed ? { index, none: "used before, by a fixed set or in an earlier iteration" } : drawn);
     }
@@ -44,7 +46,13 @@ export async function synthesise(
   });
 }
 
-async function draw(services: SandboxServices, input: SynthesiseInput, index: number): Promise<Draw> {
+async function draw(
+  services: SandboxServices,
+  input: SynthesiseInput,
+  index: number,
+  failures: readonly FailureNote[],
+  signal: AbortSignal,
+): Promise<Draw> {
   const stream = random(input.seed, ...input.randomKeys, index);
   const chosen =
     input.choice === "round-robin"
@@ -53,7 +61,7 @@ async function draw(services: SandboxServices, input: SynthesiseInput, index: nu
   const names = Object.keys(input.mix).sort() as GeneratorName[];
   const generator = names[stream.weighted(names.map((name) => input.mix[name] ?? 0))]!;
   const environment = await services.environments.byKey(chosen.key);
-  const brief = { functions: input.functions, heldOutShare: input.heldOutShare };
+  const brief = briefOf(services, input, index, { failures, signal });
   const candidate = await services.synthesis.generate(environment, generator, brief, stream);
   if ("none" in candidate) return { index, none: candidate.none };
   return {
@@ -64,6 +72,7 @@ async function draw(services: SandboxServices, input: SynthesiseInput, index: nu
       generator,
       key: candidateKey(candidate),
       functions: candidate.functions,
+      diversity: attributesOf(chosen.name, candidate),
       artifact: await putJson(services.artifacts, candidate, "task"),
     },
   };

@@ -1,14 +1,18 @@
 /** What crosses the border between workflows and activities: ids, counts and references, never data. */
 import type { ArtifactRef } from "../core/artifact.ts";
+import type { Diagnosis } from "../core/diagnosis.ts";
+import type { Attributes } from "../core/diversity.ts";
 import type { ExperimentSettings, TaskSetSettings } from "../core/experiment.ts";
+import type { GroupPlan } from "../core/groups.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { PooledTask } from "../core/pool.ts";
-import type { RefinementAction } from "../core/refinement.ts";
+import type { Means, RefinementAction, RewriteAction } from "../core/refinement.ts";
 import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
 import type { ExperimentStatus, GroupPhase, IterationStatus } from "../core/statuses.ts";
 import type { Amendment, Hold } from "../core/steering.ts";
-import type { GeneratorName, StatementLevel } from "../core/task.ts";
+import type { AuthorSettings, HistorySettings } from "../core/synthesis.ts";
+import type { GeneratorName, StatementLevel, TaskType } from "../core/task.ts";
 
 export interface EnvironmentRef {
   readonly name: string;
@@ -24,6 +28,8 @@ export interface CandidateRef {
   /** Equal keys = the same change to the same tree. */
   readonly key: string;
   readonly functions: readonly string[];
+  /** What its likeness to others is told by; absent of one from before it was asked. */
+  readonly diversity?: Attributes;
   readonly artifact: ArtifactRef;
 }
 
@@ -42,6 +48,14 @@ export interface SynthesiseInput {
   readonly exclude: ArtifactRef | null;
   readonly from: number;
   readonly count: number;
+  /** Absent = no model writes tasks. */
+  readonly author?: AuthorSettings;
+  /** Failed rollouts of earlier iterations that the author is shown, at most. */
+  readonly failuresShown?: number;
+  /** Relative weights of the types that history and llm are asked for; absent = all alike. */
+  readonly types?: Readonly<Record<TaskType, number>>;
+  /** Absent = no commit becomes a task. */
+  readonly history?: HistorySettings;
   /** The try that it is for; a fixed set has none. */
   readonly scope?: Scope;
   readonly reuse?: Reuse | null;
@@ -59,6 +73,8 @@ export interface ValidateInput {
   readonly candidate: CandidateRef;
   readonly stabilityRuns: number;
   readonly level: StatementLevel;
+  /** Actions that a valid candidate has been through since: where its new form is rejected, the record keeps the one before. Absent = none. */
+  readonly revision?: number;
   /** The try that it is for; a fixed set has none. */
   readonly scope?: Scope;
   readonly reuse?: Reuse | null;
@@ -69,6 +85,10 @@ export interface ValidateOutput {
   readonly taskId: string | null;
   /** The gate that rejected it. */
   readonly rejectedBy: string | null;
+  /** What the gate said; null when none rejected it. */
+  readonly message?: string | null;
+  /** Of the first statement: the one asked for, or the least that says what the tests need. */
+  readonly level?: StatementLevel;
 }
 
 export interface RepairInput {
@@ -85,6 +105,46 @@ export interface RepairInput {
 export interface RepairOutput {
   /** Null when the author gave it up. */
   readonly candidate: CandidateRef | null;
+  readonly reason: string | null;
+}
+
+export interface HardenInput {
+  readonly scope: Scope;
+  readonly reuse: Reuse | null;
+  readonly candidate: CandidateRef;
+  /** What the candidate became: the new one revises it. */
+  readonly taskId: string;
+  /** 1-based, of all refinements of the candidate. */
+  readonly round: number;
+  readonly seed: number;
+  readonly heldOutShare: number;
+}
+
+export interface HardenOutput {
+  /** Of the same index; null where there is no other mistake to combine it with. */
+  readonly candidate: CandidateRef | null;
+  readonly reason: string | null;
+}
+
+export interface RewriteInput {
+  readonly scope: Scope;
+  readonly reuse: Reuse | null;
+  /** Index of the candidate. */
+  readonly candidate: number;
+  readonly generator: GeneratorName;
+  readonly taskId: string;
+  /** Of the statement to be probed. */
+  readonly level: StatementLevel;
+  /** 1-based, of all refinements of the candidate. */
+  readonly round: number;
+  readonly action: RewriteAction["action"];
+  readonly diagnosis: Diagnosis | null;
+  readonly author: AuthorSettings;
+}
+
+export interface RewriteOutput {
+  /** The same change and tests with another text: another task. Null where no text passed the gates. */
+  readonly taskId: string | null;
   readonly reason: string | null;
 }
 
@@ -154,21 +214,27 @@ export interface FilterInput {
   readonly taskId: string;
   readonly level: StatementLevel;
   readonly refinement: number;
-  /** Levels already probed, this one included. */
+  /** Levels of this wording already probed, this one included. */
   readonly probed: readonly StatementLevel[];
   readonly group: GroupInput;
   readonly passes: number;
   readonly filter: ExperimentSettings["filter"];
   readonly levels: { readonly min: StatementLevel; readonly max: StatementLevel };
+  /** What can be done beside changing the level, and what was; absent = levels alone. */
+  readonly means?: Means;
+  readonly done?: readonly string[];
 }
 
-export type FilterOutput = RefinementAction;
+/** Without a diagnosis where the task is admitted. */
+export type FilterOutput = RefinementAction & { readonly diagnosis?: Diagnosis | null };
 
 export interface AssembleInput {
   readonly scope: Scope;
   readonly update: number;
   readonly groups: readonly string[];
   readonly advantage: ExperimentSettings["advantage"];
+  /** Where groups are cut before they are trained on; absent = they are trained on whole. */
+  readonly plan?: GroupPlan;
 }
 
 export interface AssembleOutput {
@@ -277,9 +343,14 @@ export interface Activities {
   startPolicy(input: {
     readonly seed: number;
     readonly kind: ExperimentSettings["policy"]["kind"];
+    /** Of a stand-in. */
+    readonly passRates?: readonly number[];
   }): Promise<PolicyRef>;
   synthesise(input: SynthesiseInput): Promise<SynthesiseOutput>;
   validate(input: ValidateInput): Promise<ValidateOutput>;
+  harden(input: HardenInput): Promise<HardenOutput>;
+  repair(input: RepairInput): Promise<RepairOutput>;
+  rewrite(input: RewriteInput): Promise<RewriteOutput>;
   refine(input: RefineInput): Promise<RefineOutput>;
   rollout(input: RolloutInput): Promise<RolloutOutput>;
   verify(input: GroupInput): Promise<VerifyOutput>;
@@ -368,7 +439,7 @@ export type WatchActivities = Pick<Activities, (typeof WATCHING)[number]>;
 /** Work in sandboxes: the `sandbox` queue. */
 export type SandboxActivities = Pick<
   Activities,
-  "prepareEnvironment" | "rollout" | "synthesise" | "validate" | "verify"
+  "harden" | "prepareEnvironment" | "repair" | "rewrite" | "rollout" | "synthesise" | "validate" | "verify"
 >;
 
 /** Training: the `gpu` queue. */

@@ -37,9 +37,17 @@ export function scaleActivities(): { readonly activities: Activities; counts(): 
     },
     filter: async ({ candidate, refinement }) => {
       if (fateOf(candidate) === "admitted") return { action: "admit" };
-      return refinement === 0 ? { action: "refine", level: 1 } : { action: "drop", reason: "between-levels" };
+      return refinement === 0
+        ? { action: "lower-level", level: 1 }
+        : { action: "drop", reason: "between-levels" };
     },
     refine: async () => ({ written: true, reason: null }),
+    harden: async ({ candidate }) => ({ candidate, reason: null }),
+    repair: async () => ({ candidate: null, reason: "no author writes tasks" }),
+    rewrite: async ({ taskId, round }) => ({
+      taskId: `t${hash(`${taskId} ${round}`).slice(0, 16)}`,
+      reason: null,
+    }),
     rollout: async ({ group, member }) => {
       const key = `${group.key}/${member}`;
       asked++;

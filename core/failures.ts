@@ -48,6 +48,11 @@ export const SPENDING = TYPES.filter((type) => FAILURES[type].spendsBudget);
 const TYPE_OF: Readonly<Record<string, FailureType>> = {
   "SandboxError.disk": "DiskLow",
   "SandboxError.*": "Infrastructure",
+  "AuthorError.unreachable": "Infrastructure",
+  "AuthorError.rate-limited": "Infrastructure",
+  "AuthorError.server": "Infrastructure",
+  "AuthorError.aborted": "Infrastructure",
+  "AuthorError.*": "BadInput",
   "PolicyError.capability": "BadInput",
   "PolicyError.*": "Infrastructure",
   "SynthesisError.*": "Infrastructure",

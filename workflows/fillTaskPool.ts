@@ -7,7 +7,7 @@ import {
   setCurrentDetails,
   setHandler,
 } from "@temporalio/workflow";
-import type { CandidateRef, EnvironmentRef } from "../activities/types.ts";
+import type { CandidateRef, EnvironmentRef, SynthesiseInput } from "../activities/types.ts";
 import type { ArtifactRef } from "../core/artifact.ts";
 import { shortKey } from "../core/candidates.ts";
 import { describeCandidate } from "../core/descriptions.ts";
@@ -46,6 +46,8 @@ interface PoolState extends Omit<TaskPool, "dropped"> {
   readonly shown: Shown;
 }
 
+type Source = Omit<SynthesiseInput, "from" | "count">;
+
 /** What the details say beside the counts. */
 type Shown = Pick<PoolStanding, "passes" | "lastLeftOut" | "lastFailure">;
 
@@ -58,6 +60,8 @@ export interface TaskPool {
   readonly candidates: number;
   readonly dropped: number;
   readonly refined: number;
+  /** Of `dropped`, those that were never tried, by why; absent of a pool from before it was counted. */
+  readonly leftOut?: Readonly<Record<string, number>>;
   /** Index of the last candidate whose result was read; -1 when there was none. */
   readonly lastCandidate: number;
   /** Of the probes that were read; absent before there was a budget of them. */
@@ -67,22 +71,8 @@ export interface TaskPool {
 export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> {
   const { scope, settings } = input;
   const { synthesis } = settings;
-  const stream = new CandidateStream(
-    {
-      seed: settings.seed,
-      randomKeys: [scope.iteration, "pool"],
-      environments: input.environments,
-      choice: "random",
-      functions: "train",
-      mix: synthesis.mix,
-      heldOutShare: synthesis.heldOutShare,
-      exclude: input.exclude,
-      scope,
-      reuse: input.reuse ?? null,
-    },
-    synthesis,
-    input.carried?.stream,
-  );
+  const source = sourceOf(input);
+  const stream = new CandidateStream(source, synthesis, input.carried?.stream);
   const admitted: AdmittedTask[] = [...(input.carried?.admitted ?? [])];
   const keys: string[] = [...(input.carried?.keys ?? [])];
   let { candidates, dropped, refined, lastCandidate, wanted } = input.carried ?? {
@@ -101,7 +91,10 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
     const pace = { since, now: Date.now(), done: done - before, left: wanted - done };
     const { maxCandidates } = synthesis;
     setCurrentDetails(
-      poolDetails({ admitted: done, wanted, candidates, maxCandidates, dropped, refined, ...shown, pace }),
+      poolDetails({
+        ...{ admitted: done, wanted, candidates, maxCandidates, dropped, refined, ...shown, pace },
+        untried: stream.leftOut(lastCandidate),
+      }),
     );
   };
   show();
@@ -122,7 +115,13 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
       work: (candidate) =>
         executeChild(calibrateTask, {
           workflowId: `${tryId(scope)}/task/${candidate.index}`,
-          args: [{ scope, candidate, policy: input.policy, settings, reuse: input.reuse ?? null }],
+          args: [
+            {
+              ...{ scope, candidate, policy: input.policy, settings, reuse: input.reuse ?? null },
+              // What sends a candidate back to its author needs.
+              ...(source.author && { source: { ...source, from: candidate.index, count: 1 } }),
+            },
+          ],
           ...describeCandidate(candidate, input.policy.id),
           typedSearchAttributes: searchAttributes({
             ...attributesOf(scope, "pool", input.policy),
@@ -161,7 +160,38 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
   noteAttributes({ outcome: admitted.length >= synthesis.poolTasks ? "finished" : "cut-short" });
   // With enough tasks the pool ends at the last candidate that was read, whatever else was already synthesised.
   const last = end === "exhausted" ? synthesis.maxCandidates : lastCandidate;
-  return { ...pool, dropped: dropped + stream.leftOut(last) };
+  const leftOut = stream.leftOut(last);
+  return { ...pool, dropped: dropped + sum(leftOut), leftOut };
+}
+
+const sum = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((total, count) => total + count, 0);
+
+/** Settings of an iteration that began before there were authors and histories lack them. */
+function sourceOf({ scope, settings, environments, exclude, reuse = null }: FillTaskPoolInput): Source {
+  const { mix, heldOutShare, author, types, history } = settings.synthesis as Partial<
+    ExperimentSettings["synthesis"]
+  > &
+    Pick<ExperimentSettings["synthesis"], "mix" | "heldOutShare">;
+  const { failuresShown } = settings.filter as Partial<ExperimentSettings["filter"]>;
+  const writes = (mix.llm ?? 0) > 0;
+  const commits = (mix.history ?? 0) > 0;
+  return {
+    seed: settings.seed,
+    randomKeys: [scope.iteration, "pool"],
+    environments,
+    choice: "random",
+    functions: "train",
+    mix,
+    heldOutShare,
+    exclude,
+    ...((writes || commits) && types && { types }),
+    ...(commits && history && { history }),
+    ...(writes && author && { author }),
+    ...(writes && failuresShown && { failuresShown }),
+    scope,
+    reuse,
+  };
 }
 
 function noted(shown: Shown, candidate: CandidateRef, result: CalibrateTaskOutput, probes: number): Shown {

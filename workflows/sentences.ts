@@ -11,6 +11,9 @@ export const SENTENCES: Sentences = {
     `synthesise candidates ${from} to ${from + count - 1} in ${environments.map(({ name }) => name).join(", ")}`,
   validate: ({ candidate }) =>
     `validate candidate ${candidate.index}: a ${candidate.generator} in ${candidate.environment.name}`,
+  harden: ({ candidate }) => `combine candidate ${candidate.index} with another mistake`,
+  repair: ({ candidate, round }) => `send candidate ${candidate.index} back to its author: repair ${round}`,
+  rewrite: ({ taskId, action, author }) => `have ${author.model} write the text of ${taskId} anew: ${action}`,
   refine: ({ taskId, level }) => `write the statement of ${taskId} at level ${level}`,
   rollout: ({ group, member }) =>
     `rollout ${member + 1} of ${group.size}: ${group.policy.id} works on ${group.taskId}`,

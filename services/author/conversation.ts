@@ -130,7 +130,7 @@ class Talk {
   }
 }
 
-function messageOf({ text, calls }: AuthorReply): ChatMessage {
+export function messageOf({ text, calls }: AuthorReply): ChatMessage {
   return {
     role: "assistant",
     content: text,
@@ -144,7 +144,7 @@ function messageOf({ text, calls }: AuthorReply): ChatMessage {
   };
 }
 
-function argumentsOf(
+export function argumentsOf(
   call: AuthorCall,
 ): { readonly value: Readonly<Record<string, unknown>> } | { readonly problem: string } {
   try {

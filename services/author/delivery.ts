@@ -48,7 +48,8 @@ const check = z.discriminatedUnion("type", [
   }),
 ]);
 
-export const delivery = z.strictObject({
+/** The parts of a task's text. */
+export const textFields = {
   title: z
     .string()
     .trim()
@@ -68,6 +69,10 @@ export const delivery = z.strictObject({
     .max(MAX_TEXT)
     .default("")
     .describe("Names, values and behaviours that the hidden tests need and the repository does not show."),
+};
+
+export const delivery = z.strictObject({
+  ...textFields,
   tests: z
     .array(file)
     .max(MAX_TESTS)

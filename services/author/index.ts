@@ -2,5 +2,6 @@
 export { AXES } from "./axes.ts";
 export { AUTHOR_TOOLS } from "./conversation.ts";
 export { type Author, createAuthor } from "./generator.ts";
-export { PROMPTS } from "./prompts.ts";
+export { PROMPTS, refinePrompt } from "./prompts.ts";
+export { type RewriteKind, type RewriteTopic, rewriteText } from "./refiner.ts";
 export * from "./types.ts";

@@ -14,11 +14,11 @@ export function promptBound(messages: readonly ChatMessage[], tools: readonly Ch
 
 /**
  * Turn `turn` of the conversation `brief.key`. The same turn asked again has the same key: what an attempt before reserved for it, without ever
- * learning the outcome, is settled by this one.
+ * learning the outcome, stays reserved or is settled, as the books have it; what was answered is not asked again.
  */
 export async function askPaid(
   ask: Ask,
-  { settings, books, key: conversation }: Pick<AuthorBrief, "settings" | "books" | "key">,
+  { settings, books, key: conversation, phase = "synthesise", replies }: Omit<AuthorBrief, "failures">,
   turn: number,
   messages: readonly ChatMessage[],
   tools: readonly ChatTool[],
@@ -27,9 +27,16 @@ export async function askPaid(
   const key = `${conversation}/${turn}`;
   const { model, maxTokens } = settings;
   const atMost = { prompt: promptBound(messages, tools), generated: maxTokens };
-  await books.reserve({ key, phase: "synthesise", model, atMost });
+  await books.reserve({ key, phase, model, atMost });
+  const known = (await replies?.find(key)) as AuthorReply | undefined;
+  if (known !== undefined) {
+    // Already so, but where an attempt ended between the two.
+    await books.settle(key, known.used);
+    return known;
+  }
   try {
     const reply = await ask(messages, signal);
+    await replies?.keep(key, reply);
     await books.settle(key, reply.used);
     return reply;
   } catch (error) {

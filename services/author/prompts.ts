@@ -11,6 +11,7 @@ import type { Target } from "./types.ts";
 /** A changed text is another version, under another name. */
 const SYSTEM = "system-v1";
 const REPAIR = "repair-v1";
+export const REFINE = "refine-v1";
 const MODES: Readonly<Record<TaskType, string>> = {
   bug: "bug-v1",
   feature: "feature-v1",
@@ -18,7 +19,7 @@ const MODES: Readonly<Record<TaskType, string>> = {
   migration: "migration-v1",
   performance: "performance-v1",
 };
-export const PROMPTS: readonly string[] = [SYSTEM, REPAIR, ...Object.values(MODES)];
+export const PROMPTS: readonly string[] = [SYSTEM, REPAIR, REFINE, ...Object.values(MODES)];
 
 /** Characters of a note's statement, diagnosis and evidence that are shown. */
 const QUOTED = 600;
@@ -34,6 +35,11 @@ export function promptOf(mode: TaskType): { readonly prompt: string; readonly pr
   const hash = createHash("sha256");
   for (const name of names) hash.update(promptText(name)).update("\0");
   return { prompt: names.join("+"), promptHash: hash.digest("hex") };
+}
+
+/** Of what a text is rewritten with. */
+export function refinePrompt(): { readonly prompt: string; readonly promptHash: string } {
+  return { prompt: REFINE, promptHash: createHash("sha256").update(promptText(REFINE)).digest("hex") };
 }
 
 export interface Topic {
@@ -97,7 +103,7 @@ function noteText({ type, environment, statement, diagnosis, evidence }: Failure
 }
 
 /** Throws for a place that has no value: a prompt with a hole in it is worth nothing. */
-function filled(text: string, values: Readonly<Record<string, string>>): string {
+export function filled(text: string, values: Readonly<Record<string, string>>): string {
   return text.replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
     const value = values[name];
     if (value === undefined) throw new Error(`a prompt has a place for "${name}", which nothing fills`);

@@ -81,8 +81,9 @@ export {
   type Revision,
   taskLineage,
 } from "./lineage.ts";
-export { findPiece, isWhole, type PieceKind, recordPiece } from "./pieces.ts";
+export { findOwnPiece, findPiece, isWhole, type PieceKind, recordPiece } from "./pieces.ts";
 export { getPolicy, recordBatch, recordEvaluation, recordPolicy, recordUpdate } from "./policies.ts";
+export { type Churn, type PoolView, poolViews } from "./pool-view.ts";
 export { poolOf } from "./pools.ts";
 export { type Progress, readProgress } from "./progress.ts";
 export { recordedArtifacts } from "./recorded-artifacts.ts";
@@ -131,6 +132,7 @@ export {
   findTaskSet,
   getStatement,
   getTask,
+  keepEarlierForm,
   recordEnvironment,
   recordProbe,
   recordStatement,
@@ -142,7 +144,7 @@ export {
 export type { PhaseTime } from "./timeline.ts";
 export { findVerdict, type GradedRollout, takeOverRollout } from "./tries.ts";
 export { readTry, type TryRecord } from "./try-record.ts";
-export { requireBudget } from "./usage.ts";
+export { addSandboxSeconds, requireBudget, type SandboxUse } from "./usage.ts";
 export {
   readProgressMark,
   recentCollapse,

@@ -5,7 +5,11 @@ import type { ArtifactStore } from "./artifacts.ts";
 import { ArtifactError } from "./errors.ts";
 import { type Executor, upsert } from "./rows.ts";
 
-export type PieceKind = "candidate" | "validation" | "update";
+/**
+ * `reply`: of an author, for the next attempt of the same try; `rewrite`: a text that one wrote, which belongs to the probes of its candidate. Neither
+ * is a piece that a replay counts.
+ */
+export type PieceKind = "candidate" | "validation" | "update" | "reply" | "rewrite";
 
 export interface PieceKey {
   readonly kind: PieceKind;
@@ -54,6 +58,24 @@ export async function findPiece<T extends object>(
     .limit(1)
     .executeTakeFirst();
   return row === undefined ? undefined : { result: row.result as T, made: row.reused_from ?? row.try };
+}
+
+/** What this very try has recorded: by an attempt before. */
+export async function findOwnPiece<T extends object>(
+  db: Executor,
+  { experiment, iteration, try: attempt }: Scope,
+  { kind, contentKey }: PieceKey,
+): Promise<T | undefined> {
+  const row = await db
+    .selectFrom("pieces")
+    .select("result")
+    .where("experiment", "=", experiment)
+    .where("kind", "=", kind)
+    .where("content_key", "=", contentKey)
+    .where("iteration", "=", iteration)
+    .where("try", "=", attempt)
+    .executeTakeFirst();
+  return row?.result as T | undefined;
 }
 
 /** Whether the content is there and undamaged: a piece whose content is not is made anew. */

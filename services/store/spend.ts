@@ -52,11 +52,14 @@ async function reserve(tx: Executor, of: SpendFor, owner: string, request: Spend
     );
   const found = await tx
     .selectFrom("spend")
-    .select(["owner", "settled_at"])
+    .select(["owner", "settled_at", "used"])
     .where("key", "=", key)
     .executeTakeFirst();
-  if (found !== undefined && (found.settled_at !== null || found.owner === owner)) return;
-  if (found !== undefined) await closeUnknown(tx, key);
+  const refused = found?.used != null && totalOf(found.used as TokenCounts) === 0;
+  // What cost nothing was refused: asked again, it is a request like the first.
+  if (refused) await tx.deleteFrom("spend").where("key", "=", key).execute();
+  else if (found !== undefined && (found.settled_at !== null || found.owner === owner)) return;
+  if (found !== undefined && !refused) await closeUnknown(tx, key);
   const { budget, prices } = settings;
   const worst = { prompt: atMost.prompt, cached: 0, reasoning: 0, text: atMost.generated, toolCalls: 0 };
   const usd = usdOfTokens(worst, prices[model]);

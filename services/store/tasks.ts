@@ -2,6 +2,7 @@
 import type { Selectable } from "kysely";
 import type { ArtifactRef } from "../../core/artifact.ts";
 import type { Evidence, Statement, Task } from "../../core/task.ts";
+import type { Db } from "./database.ts";
 import { StoreError } from "./errors.ts";
 import { type Executor, insertOnce, type Row, upsert } from "./rows.ts";
 import type { Database } from "./schema.ts";
@@ -48,6 +49,39 @@ export async function getStatement(db: Executor, taskId: string, level: number):
 
 export async function recordValidation(db: Executor, validation: Row<"validations">): Promise<void> {
   await upsert(db, "validations", validation, ["scope", "candidate"]);
+}
+
+/** A candidate as it was before it was sent back to its author. */
+export interface EarlierForm {
+  readonly outcome: string;
+  readonly gates: readonly object[];
+  readonly artifact: ArtifactRef;
+}
+
+/** Adds what the candidate is on record as to its earlier forms, once for each artifact. */
+export async function keepEarlierForm(
+  db: Db,
+  of: { readonly scope: string; readonly candidate: number; readonly artifact: ArtifactRef },
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const row = await tx
+      .selectFrom("validations")
+      .select(["outcome", "gates", "repairs"])
+      .where("scope", "=", of.scope)
+      .where("candidate", "=", of.candidate)
+      .forUpdate()
+      .executeTakeFirst();
+    if (row === undefined) return;
+    const earlier = (row.repairs ?? []) as EarlierForm[];
+    if (earlier.some(({ artifact }) => artifact.sha256 === of.artifact.sha256)) return;
+    const form: EarlierForm = { outcome: row.outcome, gates: row.gates as object[], artifact: of.artifact };
+    await tx
+      .updateTable("validations")
+      .set({ repairs: JSON.stringify([...earlier, form]) })
+      .where("scope", "=", of.scope)
+      .where("candidate", "=", of.candidate)
+      .execute();
+  });
 }
 
 /** What the task's validations rest on; those that say nothing of it are left out. */

@@ -1,11 +1,14 @@
 /** Task synthesis: generators make candidates, gates validate them, the statement writer words them. */
+import type { Diagnosis } from "../../core/diagnosis.ts";
 import type { RandomStream } from "../../core/random.ts";
-import type { SpendBooks } from "../../core/spend.ts";
+import type { RewriteAction } from "../../core/refinement.ts";
+import type { SpendBooks, SpendPhase } from "../../core/spend.ts";
 import type { AuthorSettings, GateSettings, HistorySettings } from "../../core/synthesis.ts";
 import type {
   AuthoredText,
   FileChange,
   GeneratorName,
+  StatementLevel,
   Task,
   TaskOrigin,
   TaskType,
@@ -54,7 +57,28 @@ export interface AuthorBrief {
   readonly books: SpendBooks;
   /** Unique and stable: keys of the requests derive from it. */
   readonly key: string;
+  /** What it is spent for; absent = synthesise. */
+  readonly phase?: SpendPhase;
   readonly failures: readonly FailureNote[];
+  /** What was answered already: an attempt that goes on after another asks nothing twice. Absent = nothing is kept. */
+  readonly replies?: AuthorReplies;
+}
+
+/** By the keys of the requests. */
+export interface AuthorReplies {
+  find(key: string): Promise<object | undefined>;
+  keep(key: string, reply: object): Promise<void>;
+}
+
+/** How a task's text is to be changed, its change and tests staying as they are. */
+export interface RewriteRequest {
+  readonly task: Task;
+  /** Level of the statement that was probed. */
+  readonly level: StatementLevel;
+  readonly action: RewriteAction["action"];
+  readonly diagnosis: Diagnosis | null;
+  /** 1-based, of all refinements of the candidate. */
+  readonly round: number;
 }
 
 export interface Brief {
@@ -131,6 +155,21 @@ export interface SynthesisService {
     messages: readonly string[],
     brief: Brief,
   ): Promise<Candidate | { readonly none: string }>;
+  /** Combines a candidate of one or two known edits with another mistake; `revises` says of what it is made. */
+  harden(
+    environment: PreparedEnvironment,
+    candidate: Candidate,
+    revises: NonNullable<TaskOrigin["revises"]>,
+    brief: Brief,
+    random: RandomStream,
+  ): Promise<Candidate | { readonly none: string }>;
+  /** Has the author word a task anew; what it writes has passed the gates of statements. The result is another task. */
+  rewrite(
+    environment: PreparedEnvironment,
+    request: RewriteRequest,
+    author: AuthorBrief,
+    signal?: AbortSignal,
+  ): Promise<{ readonly task: Task } | { readonly none: string }>;
   /** Runs the gates cheapest first and stops at the first that fails. */
   validate(
     environment: PreparedEnvironment,

@@ -104,6 +104,12 @@ const PLAUSIBLE: Answers = {
   }),
   validate: ({ candidate, recordScope }) => ({ taskId: `${recordScope}:${candidate.key}`, rejectedBy: null }),
   refine: () => ({ written: true, reason: null }),
+  harden: ({ candidate, round }) => ({
+    candidate: { ...candidate, generator: "combination", key: `${candidate.key}+${round}` },
+    reason: null,
+  }),
+  repair: () => ({ candidate: null, reason: "no author writes tasks" }),
+  rewrite: ({ taskId, round }) => ({ taskId: `${taskId}+${round}`, reason: null }),
   rollout: ({ group, member }) => ({
     key: `${group.key}/${member}`,
     exit: "agent",
