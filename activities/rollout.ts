@@ -35,6 +35,7 @@ import { afterFailure } from "./budget.ts";
 import { heartbeating } from "./context.ts";
 import type { SandboxServices } from "./services.ts";
 import { restoreSandbox } from "./slot.ts";
+import { inSandbox, ofGroup } from "./spending.ts";
 import { agentOverlay, loadTask } from "./tasks.ts";
 import type { GroupInput, RolloutInput, RolloutOutput } from "./types.ts";
 
@@ -59,105 +60,108 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
     return summary(accepted);
   }
 
-  return heartbeating(async ({ signal, beat, withEachBeat }) => {
-    const epoch = (await readHold(services.db, experiment))?.epoch ?? 0;
-    const slot = { rolloutKey: key, experiment, epoch };
-    const attempt = await openAttempt(services.db, slot);
-    const ledgerRow = (turn: LedgerTurn) => ({ ...turn, reply: { ...turn.reply, contentKey } });
-    const beginAnew = (reason: string) => dropTurns(services.db, attempt.fence, reason);
-    let sandbox: Sandbox | null = null;
-    try {
-      const environment = await services.environments.byKey(task.environment);
-      const settings = {
-        ...(group.sandbox.reuseCommands ? { commandCache: services.commandCache(environment.key) } : {}),
-        commandCpuSeconds: limitsOf(environment).cpuSeconds,
-        signal,
-      };
-      const isOurs = attempt.resumed.every(({ reply }) => reply.contentKey === contentKey);
-      if (!isOurs) await beginAnew("begun anew: the turns on record are of a rollout with other settings");
-      const overlay = agentOverlay(task);
-      const restored = await restoreSandbox(services.runtime, {
-        spec: {
-          root: environment.root,
-          ...(environment.image && { image: environment.image }),
-          overlay: [...overlay, ...(await historyOverlay(environment, overlay))],
-          mounts: environment.mounts,
-          limits: boxLimits(group.sandbox, environment.entry.limits),
-          env: environment.env,
-        },
-        identity: {
-          experiment,
-          slot: key,
-          attempt: attempt.attempt,
-          fence: attempt.fence,
-          deadline: Date.now() + SANDBOX_LIFETIME_MS,
-          adoptable: true,
-        },
-        resumed: isOurs ? attempt.resumed : [],
-        previousFence: attempt.previous?.fence ?? null,
-        settings,
-        onSandbox: (made) => {
-          sandbox = made;
-          withEachBeat(() => renewLease(made));
-        },
-        onAnew: beginAnew,
-      });
-      const outcome = await runRollout({
-        ...settings,
-        statement: statement.text,
-        policy: group.policy.id,
-        limits: group.limits,
-        sampling: group.sampling,
-        turnSeed: (turn) => random(group.seed, ...group.randomKeys, member, turn).seed32(),
-        sandbox: restored.sandbox,
-        client: services.policy.client(group.policyServer),
-        template: services.policy.template(group.policyServer),
-        ledger: {
-          append: (turn) => appendTurn(services.db, attempt.fence, ledgerRow(turn)),
-          complete: (turn) => completeTurn(services.db, attempt.fence, ledgerRow(turn)),
-        },
-        resumed: restored.rows,
-        onTurn: (turn) => beat({ turn }),
-      });
-      if (outcome.trajectory.exit === "cancelled") throw new CancelledFailure("the rollout was cancelled");
-      const { exit, tree, change } = await handedIn(restored.sandbox, outcome);
-      const trajectory = { ...outcome.trajectory, exit };
-      const row = await sealRollout(services.db, attempt.fence, {
-        key,
-        group_key: group.key,
-        member,
-        task_id: group.taskId,
-        level: group.level,
-        policy: group.policy.id,
-        content_key: contentKey,
-        exit,
-        truncated: isTruncated(exit),
-        turns: trajectory.turns.length,
-        generated_tokens: trajectory.generatedTokens,
-        outcome: null,
-        rule: null,
-        raw_reward: null,
-        reward: null,
-        tree_hash: tree,
-        change,
-        trajectory: await putJson(services.artifacts, trajectory, "trajectory"),
-        tools: toolCounts(trajectory),
-        model_seconds: outcome.modelSeconds,
-        tool_seconds: outcome.toolSeconds,
-      });
-      return { ...summary(row), failure: attempt.previous?.error ?? null };
-    } catch (error) {
-      // Its turns stay, and so does its being current: the next attempt goes on from here.
-      if (signal.aborted) throw new CancelledFailure("the rollout was cancelled");
-      // A restarted policy server serves only what it was told to: tell it, then let the slot's next attempt run.
-      // Where that fails too, the next attempt meets the same server.
-      if (errorKind(error) === "not-served")
-        await services.policy.publish(group.policy, group.policyServer).catch(() => undefined);
-      throw await afterFailure(services.db, slot, attempt.fence, error);
-    } finally {
-      await (sandbox as Sandbox | null)?.destroy();
-    }
-  });
+  return inSandbox(services, ofGroup("rollout", group), () =>
+    heartbeating(async ({ signal, beat, withEachBeat }) => {
+      const epoch = (await readHold(services.db, experiment))?.epoch ?? 0;
+      const slot = { rolloutKey: key, experiment, epoch };
+      const attempt = await openAttempt(services.db, slot);
+      const ledgerRow = (turn: LedgerTurn) => ({ ...turn, reply: { ...turn.reply, contentKey } });
+      const beginAnew = (reason: string) => dropTurns(services.db, attempt.fence, reason);
+      let sandbox: Sandbox | null = null;
+      try {
+        const environment = await services.environments.byKey(task.environment);
+        const settings = {
+          ...(group.sandbox.reuseCommands ? { commandCache: services.commandCache(environment.key) } : {}),
+          commandCpuSeconds: limitsOf(environment).cpuSeconds,
+          signal,
+        };
+        const isOurs = attempt.resumed.every(({ reply }) => reply.contentKey === contentKey);
+        if (!isOurs) await beginAnew("begun anew: the turns on record are of a rollout with other settings");
+        const overlay = agentOverlay(task);
+        const restored = await restoreSandbox(services.runtime, {
+          spec: {
+            root: environment.root,
+            ...(environment.image && { image: environment.image }),
+            overlay: [...overlay, ...(await historyOverlay(environment, overlay))],
+            mounts: environment.mounts,
+            limits: boxLimits(group.sandbox, environment.entry.limits),
+            env: environment.env,
+          },
+          identity: {
+            experiment,
+            slot: key,
+            attempt: attempt.attempt,
+            fence: attempt.fence,
+            deadline: Date.now() + SANDBOX_LIFETIME_MS,
+            adoptable: true,
+          },
+          resumed: isOurs ? attempt.resumed : [],
+          previousFence: attempt.previous?.fence ?? null,
+          settings,
+          onSandbox: (made) => {
+            sandbox = made;
+            withEachBeat(() => renewLease(made));
+          },
+          onAnew: beginAnew,
+        });
+        const outcome = await runRollout({
+          ...settings,
+          statement: statement.text,
+          policy: group.policy.id,
+          limits: group.limits,
+          sampling: group.sampling,
+          turnSeed: (turn) => random(group.seed, ...group.randomKeys, member, turn).seed32(),
+          sandbox: restored.sandbox,
+          client: services.policy.client(group.policyServer),
+          template: services.policy.template(group.policyServer),
+          ledger: {
+            append: (turn) => appendTurn(services.db, attempt.fence, ledgerRow(turn)),
+            complete: (turn) => completeTurn(services.db, attempt.fence, ledgerRow(turn)),
+          },
+          resumed: restored.rows,
+          onTurn: (turn) => beat({ turn }),
+        });
+        if (outcome.trajectory.exit === "cancelled") throw new CancelledFailure("the rollout was cancelled");
+        const { exit, tree, change } = await handedIn(restored.sandbox, outcome);
+        const trajectory = { ...outcome.trajectory, exit };
+        const row = await sealRollout(services.db, attempt.fence, {
+          key,
+          group_key: group.key,
+          member,
+          task_id: group.taskId,
+          level: group.level,
+          policy: group.policy.id,
+          content_key: contentKey,
+          exit,
+          truncated: isTruncated(exit),
+          turns: trajectory.turns.length,
+          generated_tokens: trajectory.generatedTokens,
+          outcome: null,
+          rule: null,
+          raw_reward: null,
+          reward: null,
+          tree_hash: tree,
+          change,
+          trajectory: await putJson(services.artifacts, trajectory, "trajectory"),
+          tools: toolCounts(trajectory),
+          tokens: outcome.tokens,
+          model_seconds: outcome.modelSeconds,
+          tool_seconds: outcome.toolSeconds,
+        });
+        return { ...summary(row), failure: attempt.previous?.error ?? null };
+      } catch (error) {
+        // Its turns stay, and so does its being current: the next attempt goes on from here.
+        if (signal.aborted) throw new CancelledFailure("the rollout was cancelled");
+        // A restarted policy server serves only what it was told to: tell it, then let the slot's next attempt run.
+        // Where that fails too, the next attempt meets the same server.
+        if (errorKind(error) === "not-served")
+          await services.policy.publish(group.policy, group.policyServer).catch(() => undefined);
+        throw await afterFailure(services.db, slot, attempt.fence, error);
+      } finally {
+        await (sandbox as Sandbox | null)?.destroy();
+      }
+    }),
+  );
 }
 
 /** A lease that cannot be renewed is nothing to fail by: what is wrong with the sandbox or the disk, the next thing done in it tells. */

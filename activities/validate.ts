@@ -22,6 +22,7 @@ import {
 import { heartbeating } from "./context.ts";
 import { pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
+import { inSandbox, ofCandidate } from "./spending.ts";
 import type { ValidateInput, ValidateOutput } from "./types.ts";
 
 interface Validation {
@@ -56,7 +57,9 @@ export async function validate(services: SandboxServices, input: ValidateInput):
     } as const;
     const whole = (found: Validation) => stillRests(services, found, level);
     const { taskId, gates, evidence } = await pieceOf<Validation>(services, of, whole, () =>
-      runGates(services, input, signal),
+      inSandbox(services, ofCandidate("validation", candidate, input), () =>
+        runGates(services, input, signal),
+      ),
     );
     const rejectedBy = gates.find((gate) => !gate.passed)?.gate ?? null;
     await recordValidation(services.db, {

@@ -14,10 +14,12 @@ import {
   recordGroup,
   setVerdict,
 } from "../services/store/index.ts";
+import { reachOf } from "../services/synthesis/index.ts";
 import { blamesEnvironment, lost, provable } from "./blame.ts";
 import { heartbeating } from "./context.ts";
 import { flagsOfRollout } from "./flags.ts";
 import type { SandboxServices } from "./services.ts";
+import { inSandbox, ofGroup } from "./spending.ts";
 import { loadTask } from "./tasks.ts";
 import type { GroupInput, VerifyOutput } from "./types.ts";
 
@@ -40,7 +42,9 @@ export async function verify(services: SandboxServices, group: GroupInput): Prom
     }
     const raw = graded.map(({ verdict }) => (verdict.rawReward === 1 ? 1 : 0));
     if (!raw.includes(1) && graded.some(({ isNew }) => isNew))
-      await provable(services, task, group.grading.mode, signal);
+      await inSandbox(services, ofGroup("verdict", group), () =>
+        provable(services, task, group.grading.mode, signal),
+      );
     for (const one of graded) if (one.verdict.rawReward !== 1) await recordVerdict(services, group, one);
     const rewards = graded.map((one) => rewardOf(group, one));
     const passes = raw.reduce<number>((sum, value) => sum + value, 0);
@@ -141,19 +145,26 @@ async function gradeRollout(
   signal: AbortSignal,
 ): Promise<GradedRollout> {
   const environment = await services.environments.byKey(task.environment);
-  const verdict = await services.grading.grade({
-    environment,
-    task,
-    change: row.change as FileChange[],
-    mode: group.grading.mode,
-    reuse: group.grading.reuse,
-    signal,
-  });
+  const verdict = await inSandbox(services, ofGroup("verdict", group), () =>
+    services.grading.grade({
+      environment,
+      task,
+      change: row.change as FileChange[],
+      mode: group.grading.mode,
+      reuse: group.grading.reuse,
+      signal,
+    }),
+  );
   if (verdict.outcome === "infrastructure") throw lost(`grading ${row.key}: ${verdict.offending.join("; ")}`);
   if (blamesEnvironment(task, verdict)) await services.environments.check(task.environment);
   const { outcome, rule, offending, statuses, cpuSeconds, wallSeconds, mode, log = "" } = verdict;
   const flags = await flagsOfRollout(services.artifacts, row, { task, environment, outcome });
-  const found = { outcome, rule, offending, statuses, cpuSeconds, wallSeconds, mode, log, flags };
+  // Without a solution there is no intended place.
+  const reached = task.gold.length === 0 ? {} : reachOf(environment.root, task, row.change as FileChange[]);
+  const found = {
+    ...{ outcome, rule, offending, statuses, cpuSeconds, wallSeconds, mode, log, flags },
+    ...reached,
+  };
   return {
     key: row.key,
     outcome,

@@ -1,12 +1,16 @@
 /** What a run costs: tokens by class, sandbox seconds, and money by a price table. */
 
-/** Tokens of one request or one rollout. `cached` are those of the prompt that the server did not compute again; `prompt` is without them. */
-export interface TokenCounts {
-  readonly prompt: number;
-  readonly cached: number;
+/** What a model wrote, by what it is for. */
+export interface GeneratedTokens {
   readonly reasoning: number;
   readonly text: number;
   readonly toolCalls: number;
+}
+
+/** Tokens of one request or one rollout. `cached` are those of the prompt that the server did not compute again; `prompt` is without them. */
+export interface TokenCounts extends GeneratedTokens {
+  readonly prompt: number;
+  readonly cached: number;
 }
 
 /** US dollars per million tokens; `perHour` for what is paid by time. */
@@ -60,7 +64,19 @@ export class SpendError extends Error {
 /** Name of the price of an hour of one sandbox. */
 export const SANDBOX_HOUR = "sandbox-hour";
 
+export const TOKEN_CLASSES = [
+  "prompt",
+  "cached",
+  "reasoning",
+  "text",
+  "toolCalls",
+] as const satisfies readonly (keyof TokenCounts)[];
+
 export const NO_TOKENS: TokenCounts = { prompt: 0, cached: 0, reasoning: 0, text: 0, toolCalls: 0 };
+
+/** What sandboxes are used for. `author`: a model writes a task in one. */
+export const SANDBOX_WORK = ["author", "validation", "rollout", "verdict"] as const;
+export type SandboxWork = (typeof SANDBOX_WORK)[number];
 
 export function addTokens(a: TokenCounts, b: TokenCounts): TokenCounts {
   return {
@@ -72,7 +88,7 @@ export function addTokens(a: TokenCounts, b: TokenCounts): TokenCounts {
   };
 }
 
-export const generatedOf = ({ reasoning, text, toolCalls }: TokenCounts): number =>
+export const generatedOf = ({ reasoning, text, toolCalls }: GeneratedTokens): number =>
   reasoning + text + toolCalls;
 
 export const totalOf = (tokens: TokenCounts): number => tokens.prompt + tokens.cached + generatedOf(tokens);

@@ -11,6 +11,7 @@ import { runCalls, toolContext } from "./calls.ts";
 import { exitBeforeTurn, lengthExit } from "./limits.ts";
 import { firstMessages } from "./prompt.ts";
 import { segmentsOf, startsWith } from "./segments.ts";
+import { countTurn, sumTokens } from "./tokens.ts";
 import { TOOL_DEFINITIONS } from "./tools/index.ts";
 import { watchTree } from "./tree.ts";
 import type { LedgerTurn, RolloutOutcome, RolloutRequest } from "./types.ts";
@@ -90,6 +91,7 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
         finish: reply.finish,
         treeBefore: treeHash,
         namesBefore: await tree.names(),
+        tokens: countTurn(reply, template.spans(reply.text), extended ? history.length : 0),
         ...times(),
       },
       answered,
@@ -171,6 +173,7 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
       generatedTokens: rows.reduce((sum, row) => sum + row.sampledTokens.length, 0),
     },
     treeGiven,
+    tokens: sumTokens(rows.map((row) => row.reply.tokens)),
     ...times(),
   };
 }

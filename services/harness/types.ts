@@ -1,5 +1,6 @@
 /** Leaf: five tools and one loop (`microsoft/FrogNano`), reaching the policy only through PolicyClient. */
 import type { RolloutLimits } from "../../core/experiment.ts";
+import type { TokenCounts } from "../../core/spend.ts";
 import type { Sampling, Trajectory, TurnRecord } from "../../core/trajectory.ts";
 import type { PolicyClient } from "../policy/client.ts";
 import type { PolicyTemplate } from "../policy/template.ts";
@@ -21,6 +22,8 @@ export interface TurnState {
   readonly treeBefore: string;
   /** sha256 of the names in the working tree before the turn's calls: a tree hash does not see an empty folder. */
   readonly namesBefore: string;
+  /** Of this turn; absent in rows of earlier versions. */
+  readonly tokens?: TokenCounts;
   /** Sums over the rollout up to and including this turn. */
   readonly modelSeconds: number;
   readonly toolSeconds: number;
@@ -74,6 +77,8 @@ export interface RolloutOutcome {
   readonly trajectory: Trajectory;
   /** sha256 of the working tree before the first turn. */
   readonly treeGiven: string;
+  /** Of all turns; null where one was taken over that nobody counted. */
+  readonly tokens: TokenCounts | null;
   readonly modelSeconds: number;
   readonly toolSeconds: number;
 }

@@ -29,7 +29,14 @@ export interface Completion {
   readonly logProbs: readonly number[];
   readonly finish: "stop" | "length";
   readonly weightVersion: string;
-  readonly usage: { readonly promptTokens: number; readonly completionTokens: number };
+  /** Where in `text` each token begins, where the server says so. */
+  readonly offsets?: readonly number[];
+  readonly usage: {
+    readonly promptTokens: number;
+    readonly completionTokens: number;
+    /** Of the prompt, what the server had in its cache; absent where it does not say. */
+    readonly cachedTokens?: number;
+  };
 }
 
 /** `context` = the prompt does not fit; `aborted`/`unreachable`/`protocol` are infrastructure; `capability` refuses the server. */

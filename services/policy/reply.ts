@@ -12,11 +12,14 @@ interface RawReply {
     readonly finish_reason?: unknown;
     readonly token_ids?: unknown;
     readonly prompt_token_ids?: unknown;
-    readonly logprobs?: { readonly token_logprobs?: unknown } | null;
+    readonly logprobs?: { readonly token_logprobs?: unknown; readonly text_offset?: unknown } | null;
   }[];
   readonly prompt_token_ids?: unknown;
   readonly weight_version?: unknown;
   readonly metadata?: { readonly weight_version?: unknown } | null;
+  readonly usage?: {
+    readonly prompt_tokens_details?: { readonly cached_tokens?: unknown } | null;
+  } | null;
 }
 
 export interface ReplyFacts {
@@ -42,6 +45,14 @@ export function replyFacts(reply: RawReply): ReplyFacts {
     logProbs: Array.isArray(logProbs) ? (logProbs as number[]) : null,
     weightVersion: typeof version === "string" ? version : null,
   };
+}
+
+/** Counted from the turn's own beginning; null where they cannot be those of its tokens. */
+function offsetsOf(given: unknown, { length }: readonly number[], text: string): readonly number[] | null {
+  if (!isTokenList(given) || given.length !== length || length === 0) return null;
+  const offsets = given.map((offset) => offset - given[0]!);
+  const ascending = offsets.every((offset, i) => i === 0 || offset >= offsets[i - 1]!);
+  return ascending && offsets.at(-1)! <= text.length ? offsets : null;
 }
 
 const LENGTH_REASONS: readonly unknown[] = ["length", "max_tokens", "max_new_tokens"];
@@ -92,16 +103,22 @@ export function readCompletion(reply: RawReply, turn: CompletionTurn, expected: 
   const promptTokens = isTokenList(seen) ? seen : null;
   if (promptTokens === null && seen !== undefined && seen !== null)
     throw new PolicyError("protocol", "prompt_token_ids: expected a list of token ids");
+  const prompt = promptTokens ?? turn.prompt;
+  const cached = reply.usage?.prompt_tokens_details?.cached_tokens;
+  const said = typeof cached === "number" && Number.isInteger(cached) && cached >= 0;
+  const offsets = offsetsOf(choice.logprobs?.text_offset, tokens, choice.text);
   return {
     ...(promptTokens ? { promptTokens } : {}),
+    ...(offsets ? { offsets } : {}),
     text: choice.text,
     tokens,
     logProbs,
     finish,
     weightVersion: weightVersion ?? expected,
     usage: {
-      promptTokens: (promptTokens ?? turn.prompt).length,
+      promptTokens: prompt.length,
       completionTokens: tokens.length,
+      ...(said ? { cachedTokens: Math.min(cached, prompt.length) } : {}),
     },
   };
 }

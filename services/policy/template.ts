@@ -1,4 +1,5 @@
 /** Chat template, tokeniser and tool-call parser of a policy: how messages become tokens, and text becomes calls. */
+import type { GeneratedTokens } from "../../core/spend.ts";
 import type { Message, ToolCall } from "../../core/trajectory.ts";
 
 /** OpenAI function-calling schema of a tool. */
@@ -17,6 +18,13 @@ export interface ParsedReply {
   readonly toolCalls: readonly ToolCall[];
 }
 
+/** A stretch of a turn's text, by what it is for. */
+export interface Span {
+  readonly of: keyof GeneratedTokens;
+  /** In UTF-16 units. */
+  readonly length: number;
+}
+
 export interface PolicyTemplate {
   /** Tokens of the first prompt, up to and including the marker that opens the assistant's turn. */
   start(messages: readonly Message[], tools: readonly ToolDefinition[]): number[];
@@ -24,4 +32,6 @@ export interface PolicyTemplate {
   extend(messages: readonly Message[]): number[];
   /** `callPrefix` makes call ids unique in a rollout: `<callPrefix>-<index>`. Unparsable = content. */
   parse(text: string, callPrefix: string): ParsedReply;
+  /** The whole text of a turn, in order. */
+  spans(text: string): readonly Span[];
 }

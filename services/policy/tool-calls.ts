@@ -3,7 +3,7 @@
  * Format: https://github.com/NousResearch/Hermes-Function-Calling
  */
 import type { ToolCall } from "../../core/trajectory.ts";
-import type { ParsedReply } from "./template.ts";
+import type { ParsedReply, Span } from "./template.ts";
 
 const OPEN = "<tool_call>";
 const CLOSE = "</tool_call>";
@@ -61,21 +61,57 @@ function callAt(text: string, at: number) {
   return call && { call, end: close + CLOSE.length };
 }
 
-/** Splits a turn's text into its calls and the rest. What only looks like a call stays text. */
+/** The calls of a turn's text, in order, and where each stands. What only looks like a call is none. */
+function callsIn(text: string) {
+  const calls: { readonly start: number; readonly end: number; readonly call: Omit<ToolCall, "id"> }[] = [];
+  for (let at = text.indexOf(OPEN); at >= 0; at = text.indexOf(OPEN, at)) {
+    const found = callAt(text, at);
+    if (found) calls.push({ start: at, ...found });
+    at = found ? found.end : at + OPEN.length;
+  }
+  return calls;
+}
+
+/** Splits a turn's text into its calls and the rest. */
 export function parseToolCalls(text: string, callPrefix: string): ParsedReply {
   const toolCalls: ToolCall[] = [];
   let content = "";
   let from = 0;
-  for (let at = text.indexOf(OPEN); at >= 0; at = text.indexOf(OPEN, at)) {
-    const found = callAt(text, at);
-    if (!found) {
-      at += OPEN.length;
-      continue;
-    }
-    content += text.slice(from, at);
-    toolCalls.push({ id: `${callPrefix}-${toolCalls.length}`, ...found.call });
-    from = at = found.end;
+  for (const { start, end, call } of callsIn(text)) {
+    content += text.slice(from, start);
+    toolCalls.push({ id: `${callPrefix}-${toolCalls.length}`, ...call });
+    from = end;
   }
   content = (content + text.slice(from)).trim();
   return { content: content === "" ? null : content, toolCalls };
+}
+
+const THINK = "<think>";
+const THOUGHT = "</think>";
+
+/** Where reasoning ends: at its closing tag, which stands alone where the prompt opened it; a call may quote one. 0 = there is none. */
+function reasoningEnd(text: string, calls: readonly { readonly start: number; readonly end: number }[]) {
+  for (let at = text.indexOf(THOUGHT); at >= 0; at = text.indexOf(THOUGHT, at + 1))
+    if (!calls.some(({ start, end }) => at >= start && at < end)) return at + THOUGHT.length;
+  return text.trimStart().startsWith(THINK) ? text.length : 0;
+}
+
+/** A turn's text in stretches: its calls, and what is reasoned before the rest. */
+export function spansOf(text: string): readonly Span[] {
+  const calls = callsIn(text);
+  const thought = reasoningEnd(text, calls);
+  const spans: Span[] = [];
+  const add = (of: Span["of"], length: number) => length > 0 && spans.push({ of, length });
+  const rest = (from: number, to: number) => {
+    add("reasoning", Math.min(to, thought) - from);
+    add("text", to - Math.max(from, thought));
+  };
+  let from = 0;
+  for (const { start, end } of calls) {
+    rest(from, start);
+    add("toolCalls", end - start);
+    from = end;
+  }
+  rest(from, text.length);
+  return spans;
 }

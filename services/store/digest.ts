@@ -23,7 +23,11 @@ const TABLES = {
   validations: table("validations", ["scope", "candidate"]),
   probes: table("probes", ["scope", "candidate", "refinement"]),
   groups: table("groups", ["key"]),
-  rollouts: table("rollouts", ["key"], ["model_seconds", "tool_seconds", "reused_from", "verdict_log"]),
+  rollouts: table(
+    "rollouts",
+    ["key"],
+    ["model_seconds", "tool_seconds", "tokens", "reused_from", "verdict_log"],
+  ),
   batches: table("batches", ["experiment", "iteration", "try", "update"]),
   updates: table("updates", ["experiment", "iteration", "try", "update"]),
   policies: table("policies", ["id"]),

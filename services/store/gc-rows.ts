@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { OWNER, oldLateResults } from "./gc-names.ts";
 import type { Node } from "./gc-select.ts";
+import { discardTurns } from "./ledger.ts";
 import type { Executor, TableName } from "./rows.ts";
 
 export interface Amount {
@@ -20,6 +21,9 @@ const OWN_TABLES = [
   "batches",
   "updates",
   "evaluations",
+  "spend",
+  "sandbox_use",
+  "failures",
   "probes",
   "validations",
   "pieces",
@@ -138,7 +142,7 @@ export async function measureTurns(tx: Executor, live: readonly string[]): Promi
 }
 
 export async function removeTurns(tx: Executor, live: readonly string[]): Promise<void> {
-  await sql`delete from ledger where rollout_key in (${deadSlots(live)})`.execute(tx);
+  await discardTurns(tx, sql`rollout_key in (${deadSlots(live)})`);
 }
 
 export async function measureLateResults(tx: Executor, keepDays: number): Promise<Amount> {

@@ -3,7 +3,8 @@
  * can write nothing any more. Accepting a rollout and deleting its ledger rows is one transaction.
  */
 import { randomUUID } from "node:crypto";
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
+import { TOKEN_CLASSES, type TokenCounts } from "../../core/spend.ts";
 import type { TurnRecord } from "../../core/trajectory.ts";
 import type { Db } from "./database.ts";
 import { StoreError } from "./errors.ts";
@@ -39,6 +40,8 @@ export interface ReplyState {
   readonly namesBefore: string;
   /** Content key of the rollout that the turn is of. */
   readonly contentKey?: string;
+  /** Of this turn; absent in rows of earlier versions. */
+  readonly tokens?: TokenCounts;
   readonly modelSeconds: number;
   readonly toolSeconds: number;
 }
@@ -103,6 +106,26 @@ export async function openAttempt(db: Db, slot: Slot): Promise<OpenedAttempt> {
   });
 }
 
+/**
+ * Deletes turns that nobody goes on from; what they took is noted with the attempt that had them last. Turns of earlier versions, which were not
+ * counted, are noted by nothing.
+ */
+export async function discardTurns(tx: Executor, which: RawBuilder<boolean>): Promise<void> {
+  const sum = (name: keyof TokenCounts) =>
+    sql`sum((reply -> 'tokens' ->> ${sql.lit(name)})::bigint) + coalesce((attempts.lost_tokens ->> ${sql.lit(name)})::bigint, 0)`;
+  await sql`
+    with gone as (delete from ledger where ${which} returning fence, reply)
+    update attempts set lost_tokens = lost.tokens
+    from (
+      select fence, jsonb_build_object(${sql.join(
+        TOKEN_CLASSES.flatMap((name) => [sql.lit(name), sum(name)]),
+      )}) as tokens
+      from gone join attempts using (fence) where reply -> 'tokens' is not null
+      group by fence, attempts.lost_tokens
+    ) as lost
+    where attempts.fence = lost.fence`.execute(tx);
+}
+
 /** Drops the turns that an attempt took over, and records why: it begins anew. Throws StoreError `fenced`. */
 export async function dropTurns(db: Db, fence: string, note: string): Promise<void> {
   await db.transaction().execute(async (tx) => {
@@ -114,7 +137,7 @@ export async function dropTurns(db: Db, fence: string, note: string): Promise<vo
       .returning("fence")
       .executeTakeFirst();
     if (!current) throw fenced(fence);
-    await tx.deleteFrom("ledger").where("fence", "=", fence).execute();
+    await discardTurns(tx, sql`fence = ${fence}`);
   });
 }
 
@@ -128,7 +151,7 @@ export async function closeSlot(db: Db, rolloutKey: string): Promise<void> {
       .where("rollout_key", "=", rolloutKey)
       .where("status", "=", "running")
       .execute();
-    await tx.deleteFrom("ledger").where("rollout_key", "=", rolloutKey).execute();
+    await discardTurns(tx, sql`rollout_key = ${rolloutKey}`);
   });
 }
 
@@ -228,7 +251,8 @@ export async function sealRollout(db: Db, fence: string, rollout: Row<"rollouts"
       .where("status", "=", "running")
       .returning("attempt")
       .executeTakeFirst();
-    if (closed) await tx.deleteFrom("ledger").where("fence", "=", fence).execute();
+    if (closed && accepted) await discardTurns(tx, sql`fence = ${fence}`);
+    else if (closed) await tx.deleteFrom("ledger").where("fence", "=", fence).execute();
     if (accepted || !closed) await keepLateResult(tx, fence, rollout);
     if (accepted || !closed) return accepted;
     return tx
@@ -274,7 +298,7 @@ export async function failAttempt(
       .where("status", "=", "running")
       .returning("fence")
       .executeTakeFirst();
-    if (closed && !failure.keepTurns) await tx.deleteFrom("ledger").where("fence", "=", fence).execute();
+    if (closed && !failure.keepTurns) await discardTurns(tx, sql`fence = ${fence}`);
     return closed !== undefined;
   });
 }

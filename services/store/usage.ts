@@ -1,13 +1,16 @@
 /** What an experiment has used of its budget, and whether more may begin. */
 import { sql } from "kysely";
 import type { ExperimentSettings } from "../../core/experiment.ts";
+import type { Scope } from "../../core/scope.ts";
 import {
   type BudgetSettings,
   exhausted,
   NO_TOKENS,
   type Price,
   SANDBOX_HOUR,
+  type SandboxWork,
   SpendError,
+  type SpendPhase,
   sumUsd,
   type TokenCounts,
   type Usage,
@@ -15,6 +18,7 @@ import {
   usdOfTokens,
 } from "../../core/spend.ts";
 import { type Amendment, amended } from "../../core/steering.ts";
+import type { GeneratorName } from "../../core/task.ts";
 import type { Db } from "./database.ts";
 import type { Executor } from "./rows.ts";
 
@@ -92,6 +96,32 @@ async function sandboxSeconds(db: Executor, experiment: string): Promise<number>
     .where("experiment", "=", experiment)
     .executeTakeFirstOrThrow();
   return seconds;
+}
+
+/** What a sandbox was used for. */
+export interface SandboxUse {
+  readonly scope: Scope;
+  readonly phase: SpendPhase;
+  readonly work: SandboxWork;
+  /** Key of the group, or index of the candidate, in its set where it is of one. */
+  readonly item: string;
+  readonly taskId: string | null;
+  /** Null where the task says it. */
+  readonly generator: GeneratorName | null;
+}
+
+/** Adds to what the same work took before: an attempt that came to nothing had its sandbox, too. */
+export async function addSandboxSeconds(db: Executor, use: SandboxUse, seconds: number): Promise<void> {
+  const { scope, taskId, ...rest } = use;
+  await db
+    .insertInto("sandbox_use")
+    .values({ ...scope, ...rest, task_id: taskId, seconds })
+    .onConflict((conflict) =>
+      conflict
+        .columns(["experiment", "iteration", "try", "phase", "work", "item"])
+        .doUpdateSet((eb) => ({ seconds: eb("sandbox_use.seconds", "+", eb.ref("excluded.seconds")) })),
+    )
+    .execute();
 }
 
 /** Of all tries: what was thrown away is paid, too. Rollouts are added up only where their model has a price. */

@@ -64,6 +64,7 @@ function scripted(replies: readonly Reply[]) {
       const reply = replies[asked - 1]!;
       return { content: reply.content ?? null, toolCalls: reply.toolCalls ?? [] };
     },
+    spans: (text) => [{ of: "text", length: text.length }],
   };
   const complete = async (): Promise<Completion> => {
     const reply = replies[asked];

@@ -1,7 +1,7 @@
 /** The embedded policy's chat template: each message is a role's marker, its text in bytes, and the end marker. */
 import type { Message } from "../../../core/trajectory.ts";
 import type { PolicyTemplate } from "../template.ts";
-import { parseToolCalls, renderToolCall } from "../tool-calls.ts";
+import { parseToolCalls, renderToolCall, spansOf } from "../tool-calls.ts";
 import { ASSISTANT, END_OF_TURN, encodeText, SYSTEM, TOOL, USER } from "./tokens.ts";
 
 const MARKERS = { system: SYSTEM, user: USER, assistant: ASSISTANT, tool: TOOL } as const;
@@ -23,5 +23,6 @@ export function createNanoTemplate(): PolicyTemplate {
     start: (messages) => [...messages.flatMap(messageTokens), ASSISTANT],
     extend: (messages) => [...messages.flatMap(messageTokens), ASSISTANT],
     parse: parseToolCalls,
+    spans: spansOf,
   };
 }
