@@ -31,11 +31,14 @@ function canonical(changes: readonly FileChange[]): unknown {
 }
 
 /**
- * Same base tree of the same package, same key, however it was generated: duplicates are dropped by it. 32 hex digits.
+ * Same base tree of the same package, same key, however it was generated: duplicates are dropped by it. Commits with one parent have one base tree,
+ * and are told apart by their hashes. 32 hex digits.
  */
 export function candidateKey(candidate: Candidate): string {
   const packages = [...new Set(candidate.functions.map((key) => key.split("#")[0]))].sort();
-  return sha256(JSON.stringify([packages, canonical(candidate.base)])).slice(0, 32);
+  const { commit } = candidate.origin ?? {};
+  const fields = [packages, canonical(candidate.base), ...(commit === undefined ? [] : [commit.sha])];
+  return sha256(JSON.stringify(fields)).slice(0, 32);
 }
 
 /** `t` + 16 hex digits of the hash of everything, of the facts only the authored text. */

@@ -4,7 +4,9 @@ import { type GradingService, TEST_LIMITS } from "../grading/index.ts";
 import type { SandboxRuntime } from "../sandbox/runtime.ts";
 import { validateCandidate } from "./gates/index.ts";
 import { hardened } from "./harden.ts";
+import { historyGenerator } from "./history/index.ts";
 import { combinationGenerator, mutationGenerator } from "./mutation.ts";
+import { rewriteTask } from "./refiner.ts";
 import { removalGenerator } from "./removal.ts";
 import { Reproducer } from "./reproduce.ts";
 import { indexSites, type SiteIndex } from "./sites.ts";
@@ -12,6 +14,7 @@ import { mayChange } from "./split.ts";
 import { touchedFunctions } from "./touched.ts";
 import type { SynthesisService, TaskGenerator } from "./types.ts";
 
+export { attributesOf } from "./attributes.ts";
 export { candidateKey, taskId } from "./changes.ts";
 export { findLeaks } from "./leaks.ts";
 export { type Reached, reachOf } from "./reach.ts";
@@ -49,6 +52,7 @@ export function createSynthesis(parts: SynthesisParts): SynthesisService {
     mutation: mutationGenerator(indexOf),
     combination: combinationGenerator(indexOf),
     removal: removalGenerator(indexOf),
+    history: historyGenerator(),
     llm: author.generator,
   };
   const { grading, sandboxRuntime, mode } = parts;
@@ -61,6 +65,7 @@ export function createSynthesis(parts: SynthesisParts): SynthesisService {
     repair: author.repair,
     harden: async (environment, candidate, revises, brief, random) =>
       hardened(indexOf(environment), candidate, revises, brief, random),
+    rewrite: rewriteTask,
     validate: (environment, candidate, options) =>
       validateCandidate({ grading, reproducer, mode }, environment, candidate, options),
   };

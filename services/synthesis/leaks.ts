@@ -168,11 +168,20 @@ export function answersElsewhere(
 ): string[] {
   const solved = textsOf(gold);
   const windows = changes.flatMap((change) =>
-    [...textsOf(change)].map(([path, text]) => windowOf(text, solved.get(path) ?? text)),
+    [...textsOf(change)].flatMap(([path, text]) => {
+      const after = solved.get(path);
+      return after === undefined ? [] : [windowOf(text, after)];
+    }),
   );
-  return codeFiles(root).filter((path) => {
-    if (solved.has(path)) return false;
-    const text = dense(readFileSync(join(root, path), "utf8"));
-    return windows.some((window) => text.includes(window));
-  });
+  // Of an older tree, many files are others than the snapshot's.
+  const all = changes.flat();
+  const own = textsOf(all);
+  const gone = new Set(all.filter(({ kind }) => kind === "delete").map(({ path }) => path));
+  return [...new Set([...codeFiles(root), ...[...own.keys()].filter((path) => CODE.test(path))])].filter(
+    (path) => {
+      if (solved.has(path) || gone.has(path)) return false;
+      const text = dense(own.get(path) ?? readFileSync(join(root, path), "utf8"));
+      return windows.some((window) => text.includes(window));
+    },
+  );
 }

@@ -113,6 +113,7 @@ export async function classify(question: Question): Promise<Answer> {
   if (!tested) return { skip: "no-tests" };
   const testText = tests.map(({ after }) => after).join("\n");
   const isShown = newNames.some((name) => testText.includes(name.replace(/\(.*$/, "")));
-  if (isShown || only(intents, "feature")) return { type: "feature", check: null, newNames };
+  if ((isShown && !only(intents, "fix")) || only(intents, "feature"))
+    return { type: "feature", check: null, newNames };
   return { type: "bug", check: null, newNames };
 }
