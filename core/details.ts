@@ -60,6 +60,18 @@ const failed = (failure: string | null): string | null =>
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
+/** `refused: 3 by applies, 2 by stability`; null where nothing was counted. */
+function tally(
+  what: string,
+  counts: Readonly<Record<string, number>>,
+  word: (of: string) => string,
+): string | null {
+  const counted = Object.entries(counts)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([of, count]) => `${count} ${word(of)}`);
+  return counted.length === 0 ? null : `${what}: ${counted.join(", ")}`;
+}
+
 export interface PoolStanding {
   readonly admitted: number;
   readonly wanted: number;
@@ -69,6 +81,8 @@ export interface PoolStanding {
   readonly refined: number;
   /** `passes[k]` = candidates whose latest probe had k passes. */
   readonly passes: readonly number[];
+  /** Candidates that were not tried, by why; in `dropped` only once the pool is full. */
+  readonly untried?: Readonly<Record<string, number>>;
   readonly lastLeftOut: string | null;
   readonly lastFailure: string | null;
   readonly pace: Pace;
@@ -79,9 +93,31 @@ export function poolDetails(pool: PoolStanding): string {
   return paragraphs(
     `**${admitted} of ${wanted} tasks** from ${candidates} candidates (at most ${maxCandidates}): ${dropped} left out, ${refined} with another statement`,
     pacing("full", pool.pace),
+    tally("not tried", pool.untried ?? {}, (reason) => reason),
     histogram("passes of each candidate's latest probe", pool.passes),
     lastLeftOut === null ? null : `last left out: ${lastLeftOut}`,
     failed(pool.lastFailure),
+  );
+}
+
+export interface CalibrationStanding {
+  /** Null until a gate has let it through. */
+  readonly task: string | null;
+  readonly level: number;
+  readonly refinements: number;
+  readonly repairs: number;
+  /** What was decided so far, one line each. */
+  readonly steps: readonly string[];
+}
+
+export function calibrationDetails(calibration: CalibrationStanding): string {
+  const { task, level, refinements, repairs, steps } = calibration;
+  const sent = repairs === 0 ? "" : ` · sent back ${repairs} ×`;
+  return paragraphs(
+    task === null
+      ? `**no task yet**${sent}`
+      : `task \`${task}\` at level ${level} · refined ${refinements} ×${sent}`,
+    steps.map((step, i) => `${i + 1}. ${step.replace(/\s+/g, " ").slice(0, 500)}`).join("\n"),
   );
 }
 
@@ -156,12 +192,9 @@ export interface TaskSetStanding {
 }
 
 export function taskSetDetails(set: TaskSetStanding): string {
-  const gates = Object.entries(set.refused)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([gate, count]) => `${count} by ${gate}`);
   return paragraphs(
     `**${set.tasks} of ${set.wanted} tasks** from ${set.candidates} candidates`,
-    gates.length === 0 ? null : `refused: ${gates.join(", ")}`,
+    tally("refused", set.refused, (gate) => `by ${gate}`),
     pacing("complete", set.pace),
   );
 }

@@ -134,7 +134,9 @@ describe("details", () => {
     expect(text).toContain("last left out: candidate 11");
     expect(text).toContain("last failure: timeout: the server is busy");
     const fresh = poolDetails({ ...pool, passes: [], lastLeftOut: null, lastFailure: null, pace: standing });
-    expect(fresh).not.toMatch(/```|full at|last/);
+    expect(fresh).not.toMatch(/```|full at|last|not tried/);
+    const untried = { "near-duplicate": 4, duplicate: 3 };
+    expect(poolDetails({ ...pool, untried })).toContain("not tried: 3 duplicate, 4 near-duplicate");
   });
 
   it("of a climb: updates, policy, last update", () => {
