@@ -1,12 +1,10 @@
 /** Go. */
 
 import { OPERATORS, proposeEdits } from "./go-edits.ts";
+import { isFunction } from "./go-scope.ts";
 import type { SyntaxNode } from "./grammars.ts";
 import { field, namedChildren, walk } from "./tree.ts";
 import { treeLanguage } from "./tree-language.ts";
-
-const FUNCTIONS = new Set(["function_declaration", "method_declaration", "func_literal"]);
-const isFunction = (node: SyntaxNode) => FUNCTIONS.has(node.type);
 
 /** Types, constants and variables of the package. */
 function symbolsOf(root: SyntaxNode, text: string): { name: string; start: number }[] {

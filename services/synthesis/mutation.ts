@@ -1,33 +1,34 @@
 /** Mutation and combination: one or two small mistakes put into a package that works. */
 import type { RandomStream } from "../../core/random.ts";
-import { applyEdit, OPERATORS } from "../javascript/index.ts";
+import { applyEdit } from "../languages/index.ts";
 import { writeText } from "./changes.ts";
-import type { EditSite, SiteIndex } from "./sites.ts";
+import { type EditSite, noSite, type SiteIndex } from "./sites.ts";
 import { mayChange } from "./split.ts";
 import type { Brief, Candidate, TaskGenerator } from "./types.ts";
 
 type Indexed = (environment: Parameters<TaskGenerator["generate"]>[0]) => SiteIndex;
 
 /** Lines between two mutations of one function, at least: nearer ones read as one mistake. */
-const DISTANT_LINES = 10;
+export const DISTANT_LINES = 10;
 /** Draws for the second site before a package counts as too small. */
-const SECOND_DRAWS = 50;
+export const SECOND_DRAWS = 50;
+const NOWHERE = "no function that the brief allows has an edit";
 
 /**
  * One site. The operator is drawn first, evenly over those that the allowed functions offer, then the function, then the
  * edit: otherwise `variable` edits, which are most of all edits, would be most of all tasks.
  */
-function drawSite(index: SiteIndex, brief: Brief, random: RandomStream): EditSite | null {
-  const offered = OPERATORS.map((operator) =>
-    (index.edits.get(operator) ?? []).filter((site) => mayChange(site.key, brief)),
-  ).filter((sites) => sites.length > 0);
+export function drawSite(index: SiteIndex, brief: Brief, random: RandomStream): EditSite | null {
+  const offered = [...index.edits.values()]
+    .map((sites) => sites.filter((site) => mayChange(site.key, brief)))
+    .filter((sites) => sites.length > 0);
   if (offered.length === 0) return null;
   const sites = random.pick(offered);
   const key = random.pick([...new Set(sites.map((site) => site.key))]);
   return random.pick(sites.filter((site) => site.key === key));
 }
 
-function factsOf(site: EditSite): Candidate["sites"][number] {
+export function factsOf(site: EditSite): Candidate["sites"][number] {
   const { file, functionName } = site;
   return { file, functionName, line: site.edit.line, operator: site.edit.operator };
 }
@@ -47,7 +48,7 @@ export function mutationGenerator(indexOf: Indexed): TaskGenerator {
     generate: async (environment, brief, random) => {
       const index = indexOf(environment);
       const site = drawSite(index, brief, random);
-      if (site === null) return { none: "no function that the brief allows has an edit" };
+      if (site === null) return noSite(index, NOWHERE);
       const original = index.sources.get(site.file)!;
       return {
         type: "bug",
@@ -67,7 +68,7 @@ export function combinationGenerator(indexOf: Indexed): TaskGenerator {
     generate: async (environment, brief, random) => {
       const index = indexOf(environment);
       const first = drawSite(index, brief, random);
-      if (first === null) return { none: "no function that the brief allows has an edit" };
+      if (first === null) return noSite(index, NOWHERE);
       for (let draw = 0; draw < SECOND_DRAWS; draw++) {
         const second = drawSite(index, brief, random)!;
         if (distant(first, second)) return combine(index, [first, second]);

@@ -1,29 +1,17 @@
 /** Removal: the body of a small function is replaced by a stub, which makes a small feature task without any history. */
-import { MODULE_FUNCTION } from "../javascript/index.ts";
 import { writeText } from "./changes.ts";
-import type { SiteIndex } from "./sites.ts";
+import { noSite, type SiteIndex } from "./sites.ts";
 import { mayChange } from "./split.ts";
 import type { TaskGenerator } from "./types.ts";
 
 /** Lines of a body that still make a small task. */
 const MAX_BODY_LINES = 6;
 
-const STUBS = ['throw new Error("not implemented");', "return undefined;"] as const;
-
 /** Operator name of a removed body in a task's facts. */
 export const REMOVED_BODY = "removed-body";
 
-/** The stub takes one line, the first of the old body. Null for a body without braces (an arrow's expression). */
-export function removeBody(text: string, start: number, end: number, stub: string): string | null {
-  if (text[start] !== "{" || text[end - 1] !== "}") return null;
-  return `${text.slice(0, start)}{ ${stub} }${text.slice(end)}`;
-}
-
-function bodyLines(text: string): number {
-  return text
-    .replace(/^\{|\}$/g, "")
-    .split("\n")
-    .filter((line) => line.trim() !== "").length;
+function filledLines(text: string): number {
+  return text.split("\n").filter((line) => line.trim() !== "").length;
 }
 
 export function removalGenerator(
@@ -33,16 +21,18 @@ export function removalGenerator(
     name: "removal",
     generate: async (environment, brief, random) => {
       const index = indexOf(environment);
-      const small = index.functions.filter(({ file, key, source }) => {
-        if (source.name === MODULE_FUNCTION || !mayChange(key, brief)) return false;
-        const body = index.sources.get(file)!.slice(source.bodyStart, source.bodyEnd);
-        const lines = bodyLines(body);
-        return body.startsWith("{") && body.endsWith("}") && lines >= 1 && lines <= MAX_BODY_LINES;
+      const small = index.functions.flatMap((site) => {
+        if (!mayChange(site.key, brief)) return [];
+        const original = index.sources.get(site.file)!;
+        const body = site.language.body(original, site.source);
+        const lines = body === null ? 0 : filledLines(original.slice(body.start, body.end));
+        return body !== null && lines >= 1 && lines <= MAX_BODY_LINES ? [{ site, original, body }] : [];
       });
-      if (small.length === 0) return { none: "no small function that the brief allows" };
-      const { file, key, source } = random.pick(small);
-      const original = index.sources.get(file)!;
-      const text = removeBody(original, source.bodyStart, source.bodyEnd, random.pick(STUBS))!;
+      if (small.length === 0) return noSite(index, "no small function that the brief allows");
+      const { site, original, body } = random.pick(small);
+      const { file, key, source, language } = site;
+      const stub = random.pick(language.stubs);
+      const text = original.slice(0, body.start) + stub + original.slice(body.end);
       return {
         type: "feature",
         generator: "removal",
