@@ -34,7 +34,7 @@ export type SpendPhase = (typeof SPEND_PHASES)[number];
 
 /** A request to a model that is paid for, by whoever asks: reserved before it is sent, settled once its outcome is known. */
 export interface SpendRequest {
-  /** Unique; the same request asked again has the same key and is paid once. */
+  /** Unique; the same request reserved again before its outcome is known has the same key and is paid once. */
   readonly key: string;
   readonly phase: SpendPhase;
   readonly model: string;

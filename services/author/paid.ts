@@ -14,7 +14,7 @@ export function promptBound(messages: readonly ChatMessage[], tools: readonly Ch
 
 /**
  * Turn `turn` of the conversation `brief.key`. The same turn asked again has the same key: what an attempt before reserved for it, without ever
- * learning the outcome, stays reserved or is settled, as the books have it; what was answered is not asked again.
+ * learning the outcome, is paid beside it, as the books have it; what was answered is not asked again.
  */
 export async function askPaid(
   ask: Ask,
@@ -27,13 +27,13 @@ export async function askPaid(
   const key = `${conversation}/${turn}`;
   const { model, maxTokens } = settings;
   const atMost = { prompt: promptBound(messages, tools), generated: maxTokens };
-  await books.reserve({ key, phase, model, atMost });
   const known = (await replies?.find(key)) as AuthorReply | undefined;
   if (known !== undefined) {
     // Already so, but where an attempt ended between the two.
     await books.settle(key, known.used);
     return known;
   }
+  await books.reserve({ key, phase, model, atMost });
   try {
     const reply = await ask(messages, signal);
     await replies?.keep(key, reply);

@@ -1,6 +1,7 @@
 /**
  * The books of requests that are paid for. A reservation counts against the budget until its outcome is known: nothing is released by time. Whoever
- * asks again for what another one reserved comes after its death, and pays beside it: the first is kept as paid in full, its outcome unknown.
+ * asks for what another one reserved comes after its death without an answer, and pays beside it: the first is kept as paid in full, its outcome
+ * unknown. A request that is sent again after its outcome was known is paid again, too.
  */
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
@@ -38,8 +39,8 @@ export function spendBooks(db: Db, of: SpendFor): SpendBooks {
   };
 }
 
-/** Keys of reservations whose holder died, behind the key they had. */
-const UNKNOWN = "#unknown-";
+/** Stands between the key and the number of an earlier request that had it. */
+const EARLIER = "#";
 
 async function reserve(tx: Executor, of: SpendFor, owner: string, request: SpendRequest): Promise<void> {
   const { key, phase, model, atMost } = request;
@@ -52,14 +53,11 @@ async function reserve(tx: Executor, of: SpendFor, owner: string, request: Spend
     );
   const found = await tx
     .selectFrom("spend")
-    .select(["owner", "settled_at", "used"])
+    .select(["owner", "settled_at"])
     .where("key", "=", key)
     .executeTakeFirst();
-  const refused = found?.used != null && totalOf(found.used as TokenCounts) === 0;
-  // What cost nothing was refused: asked again, it is a request like the first.
-  if (refused) await tx.deleteFrom("spend").where("key", "=", key).execute();
-  else if (found !== undefined && (found.settled_at !== null || found.owner === owner)) return;
-  if (found !== undefined && !refused) await closeUnknown(tx, key);
+  if (found?.settled_at === null && found.owner === owner) return;
+  if (found !== undefined) await setAside(tx, key);
   const { budget, prices } = settings;
   const worst = { prompt: atMost.prompt, cached: 0, reasoning: 0, text: atMost.generated, toolCalls: 0 };
   const usd = usdOfTokens(worst, prices[model]);
@@ -77,24 +75,27 @@ async function reserve(tx: Executor, of: SpendFor, owner: string, request: Spend
     .execute();
 }
 
-/** What it came to, nobody will know: it counts with all that it could have cost, under a key of its own. */
-async function closeUnknown(tx: Executor, key: string): Promise<void> {
+const isEarlierOf = (key: string) => sql<boolean>`starts_with(key, ${`${key}${EARLIER}`})`;
+
+/** Gives the key free. Where the outcome is not known, nobody will know it: the request counts with all that it could have cost. */
+async function setAside(tx: Executor, key: string): Promise<void> {
   const { count } = await tx
     .selectFrom("spend")
     .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where((eb) => eb.fn("starts_with", ["key", eb.val(`${key}${UNKNOWN}`)]), "=", true)
+    .where(isEarlierOf(key))
     .executeTakeFirstOrThrow();
   await tx
     .updateTable("spend")
     .set({
-      key: `${key}${UNKNOWN}${count + 1}`,
-      usd: sql<number | null>`reserved_usd`,
-      settled_at: sql<Date>`now()`,
+      key: `${key}${EARLIER}${count + 1}`,
+      usd: sql<number | null>`case when settled_at is null then reserved_usd else usd end`,
+      settled_at: sql<Date>`coalesce(settled_at, now())`,
     })
     .where("key", "=", key)
     .execute();
 }
 
+/** The request that an outcome is of: the sender's own, which may be set aside by now, else one whose sender died after it was answered. */
 async function settle(
   tx: Executor,
   { experiment }: SpendFor,
@@ -102,35 +103,24 @@ async function settle(
   key: string,
   used: TokenCounts,
 ): Promise<void> {
-  const settings = await readSpendSettings(tx, experiment);
-  // A sender that was thought dead may yet know.
-  const own = await tx
+  const settings = await readSpendSettings(tx, experiment, true);
+  const rows = await tx
     .selectFrom("spend")
-    .select(["key", "model", "used"])
-    .where("owner", "=", owner)
-    .where((eb) =>
-      eb.or([eb("key", "=", key), eb(eb.fn("starts_with", ["key", eb.val(`${key}${UNKNOWN}`)]), "=", true)]),
-    )
-    .forUpdate()
-    .executeTakeFirst();
-  if (own === undefined) {
-    const settled = await tx
-      .selectFrom("spend")
-      .select("key")
-      .where("key", "=", key)
-      .where("used", "is not", null)
-      .executeTakeFirst();
-    if (settled !== undefined) return;
-    throw new StoreError("missing", `spend ${key}: expected a reservation of this sender`);
-  }
-  if (own.used !== null) return;
+    .select(["key", "model", "owner", "used"])
+    .where((eb) => eb.or([eb("key", "=", key), isEarlierOf(key)]))
+    .execute();
+  const own = rows.filter((row) => row.owner === owner);
+  const current = rows.find((row) => row.key === key);
+  const of = own.find((row) => row.used === null) ?? own[0] ?? current;
+  if (of === undefined) throw new StoreError("missing", `spend ${key}: nothing was reserved under this key`);
+  if (of.used !== null) return;
   await tx
     .updateTable("spend")
     .set({
       used: JSON.stringify(used),
-      usd: usdOfTokens(used, settings?.prices[own.model]),
+      usd: usdOfTokens(used, settings?.prices[of.model]),
       settled_at: sql<Date>`now()`,
     })
-    .where("key", "=", own.key)
+    .where("key", "=", of.key)
     .execute();
 }

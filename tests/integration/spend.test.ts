@@ -111,7 +111,7 @@ describe("a reservation", () => {
     ]);
   });
 
-  it("is the same one when it is asked for again, and none once it is settled", async () => {
+  it("is the same one when it is asked for again, and its outcome is what it was said to be first", async () => {
     const name = await experiment({ usd: 0.002 });
     const books = booksOf(name);
     await books.reserve(request(`${name}/a`));
@@ -119,11 +119,31 @@ describe("a reservation", () => {
     const used = { prompt: 100, cached: 800, reasoning: 30, text: 20, toolCalls: 10 };
     await books.settle(`${name}/a`, used);
     await books.settle(`${name}/a`, { ...used, text: 999 });
-    await books.reserve(request(`${name}/a`));
-    await booksOf(name).reserve(request(`${name}/a`));
     await booksOf(name).settle(`${name}/a`, NO_TOKENS);
     // 160 tokens at 1 dollar by a million, 800 at a tenth of it.
     expect(await rows(name)).toMatchObject([{ key: `${name}/a`, used, usd: 0.00024 }]);
+    await expect(books.settle(`${name}/b`, used)).rejects.toMatchObject({ kind: "missing" });
+  });
+
+  it("is another one where the request is sent again: it was refused, or its answer was none", async () => {
+    const name = await experiment({ usd: 1 });
+    const books = booksOf(name);
+    for (const prompt of [0, 40, 500]) {
+      await books.reserve(request(`${name}/a`));
+      await books.settle(`${name}/a`, { ...NO_TOKENS, prompt });
+    }
+    expect((await rows(name)).map(({ key, usd }) => [key.slice(name.length), usd])).toEqual([
+      ["/a", 0.0005],
+      ["/a#1", 0],
+      ["/a#2", 0.00004],
+    ]);
+  });
+
+  it("is settled by whoever finds the answer that its holder kept before it died", async () => {
+    const name = await experiment({ usd: 1 });
+    await booksOf(name).reserve(request(`${name}/a`));
+    await booksOf(name).settle(`${name}/a`, { ...NO_TOKENS, prompt: 70 });
+    expect(await rows(name)).toMatchObject([{ key: `${name}/a`, usd: 0.00007, used: { prompt: 70 } }]);
   });
 
   it("stays when its holder dies, and is paid in full beside the one of the next attempt", async () => {
@@ -135,7 +155,7 @@ describe("a reservation", () => {
     await retry.settle(`${name}/a`, { ...NO_TOKENS, prompt: 500 });
     expect(await rows(name)).toMatchObject([
       { key: `${name}/a`, usd: 0.0005, used: { prompt: 500 } },
-      { key: `${name}/a#unknown-1`, usd: 0.002, used: null, settled_at: expect.any(Date) },
+      { key: `${name}/a#1`, usd: 0.002, used: null, settled_at: expect.any(Date) },
     ]);
     expect(await usage(name)).toMatchObject({ usd: 0.0025, reservedUsd: 0.002 });
   });

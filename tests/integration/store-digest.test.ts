@@ -81,7 +81,7 @@ async function columnsOf(table: string): Promise<ColumnOf[]> {
 /** Another value of the column's type. */
 function changed({ name, type }: ColumnOf) {
   const column = sql.ref(name);
-  if (type === "json") return sql`json_build_array(${column})`;
+  if (type === "json" || type === "jsonb") return sql`${sql.raw(type)}_build_array(${column})`;
   if (type === "boolean") return sql`not ${column}`;
   if (type.startsWith("timestamp")) return sql`now() + interval '1 hour'`;
   if (type === "text") return sql`coalesce(${column}, '') || '~'`;

@@ -142,6 +142,9 @@ describe("what rows name", () => {
       values ('i0', 'swe-bench', 'a', '0', 'x', 1, 0, true, '{}', '{}')`.execute(db);
     await sql`insert into ledger (rollout_key, fence, turn, prompt_tokens, sampled_tokens, log_probs, weight_version, new_segment, record)
       values ('demo/x/0', 'f', 0, '', '', '', '', true, '{}')`.execute(db);
+    await sql`insert into spend (key, experiment, phase, model, reserved) values ('demo/a', 'demo', 'refine', 'm', '{}')`.execute(
+      db,
+    );
     const refs = new Map<string, ArtifactRef>();
     const set = async (name: string, value: unknown) => {
       const [table, column] = name.split(".") as [string, string];
