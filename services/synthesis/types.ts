@@ -15,6 +15,7 @@ import type {
   TypeCheck,
 } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
+import type { Benchmark } from "./contamination.ts";
 
 /** What a generator proposes; nothing about it has been run. */
 export interface Candidate {
@@ -138,6 +139,8 @@ export interface ValidateOptions {
   readonly stabilityRuns: number;
   /** Absent = none of the gates that it switches. */
   readonly gates?: GateSettings;
+  /** What `gates.decontaminate` names, read; absent = nothing. */
+  readonly benchmarks?: readonly Benchmark[];
   readonly signal?: AbortSignal;
 }
 
