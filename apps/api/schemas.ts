@@ -31,6 +31,10 @@ export const experimentName = z
   );
 export const byName = z.strictObject({ name: experimentName });
 
+export const ofIteration = z.strictObject({
+  iteration: whole(1, COUNT_LIMIT).optional().describe("Only that of one iteration."),
+});
+
 const word = z.string().regex(FILTER_WORD);
 
 const paging = {

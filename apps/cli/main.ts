@@ -30,6 +30,7 @@ const order = [
   "evaluation",
   "policy",
   "task",
+  "pool",
   "import",
   "imports",
   "rollout",

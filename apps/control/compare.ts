@@ -1,5 +1,5 @@
 /** Experiments side by side: arms of one or several each, what their policies solve, and what their pools were like. */
-import { type ArmResult, type ComparedArm, compareArms } from "../../core/comparison.ts";
+import { type ArmResult, type ComparedArm, type CurvePoint, compareArms } from "../../core/comparison.ts";
 import { comparedRecord, type Db, type PoolStatistics } from "../../services/store/index.ts";
 
 export interface ArmNames {
@@ -11,14 +11,26 @@ export interface ComparedPool extends PoolStatistics {
   readonly experiment: string;
 }
 
+/** A point of a learning curve with what it took to get there. */
+export interface ComparedPoint extends CurvePoint {
+  /** Mean of the arm's experiments, probes among them, up to the end of the iteration. */
+  readonly rollouts: number;
+}
+
+export interface ComparedArmResult extends Omit<ArmResult, "curve"> {
+  readonly curve: readonly ComparedPoint[];
+  readonly pools: readonly ComparedPool[];
+}
+
 export interface Comparison {
   /** The first one is what the others are compared with. */
-  readonly arms: readonly (ArmResult & { readonly pools: readonly ComparedPool[] })[];
-  /** Climb rollouts of the arms differ by more than a percent: the comparison is not of equal budgets. */
+  readonly arms: readonly ComparedArmResult[];
+  /** Rollouts of the arms, probes among them, differ by more than a twentieth: the comparison is not of equal budgets. */
   readonly unequalBudgets: boolean;
 }
 
-const BUDGET_TOLERANCE = 0.01;
+/** Equal budgets end with the last update that fits: what is left over differs. */
+const BUDGET_TOLERANCE = 0.05;
 
 /** Throws StoreError `missing`, ComparisonError. */
 export async function compareExperiments(
@@ -34,12 +46,19 @@ export async function compareExperiments(
       pools: records.map(({ run, statistics }) => ({ experiment: run.experiment, ...statistics })),
     });
   }
-  const budgets = arms.map(({ pools }) => mean(pools.map(({ rollouts }) => rollouts.climb)));
+  const budgets = arms.map(({ pools }) => spentUpTo(pools, Number.POSITIVE_INFINITY));
   return {
-    arms: compareArms(arms).map((result, index) => ({ ...result, pools: arms[index]!.pools })),
+    arms: compareArms(arms).map((result, index) => {
+      const { pools } = arms[index]!;
+      const curve = result.curve.map((point) => ({ ...point, rollouts: spentUpTo(pools, point.iteration) }));
+      return { ...result, curve, pools };
+    }),
     unequalBudgets: Math.max(...budgets) > (1 + BUDGET_TOLERANCE) * Math.min(...budgets),
   };
 }
 
-const mean = (values: readonly number[]): number =>
-  values.reduce((sum, value) => sum + value, 0) / values.length;
+/** Rollouts up to the end of an iteration, mean of the experiments. */
+function spentUpTo(pools: readonly ComparedPool[], iteration: number): number {
+  const spent = pools.map((pool) => pool.spent.findLast((one) => one.iteration <= iteration)?.rollouts ?? 0);
+  return spent.reduce((sum, value) => sum + value, 0) / spent.length;
+}

@@ -55,6 +55,7 @@ export {
   rolloutsPage,
   tasksPage,
 } from "./pages.ts";
+export { type PoolsOf, showPools } from "./pool.ts";
 export {
   experimentProgress,
   experimentSettings,

@@ -1,6 +1,7 @@
 /** Experiments compared, as one HTML page that needs nothing else: results, learning curves, pools. */
 import type { Estimate } from "../../core/statistics.ts";
-import type { Comparison } from "../control/compare.ts";
+import type { Churn } from "../../services/store/index.ts";
+import type { ComparedArmResult, Comparison } from "../control/compare.ts";
 import { type Cell, figure, table, toneOf } from "./figure.ts";
 import { html, type Markup } from "./html.ts";
 import { axis, linePlot } from "./plot.ts";
@@ -8,8 +9,20 @@ import { passRateFigure } from "./pool.ts";
 import { percent } from "./scale.ts";
 import { STYLE } from "./style.ts";
 
-/** Keeps the whiskers of several arms beside one another, in iterations. */
-const DODGE = 0.05;
+const BY_ITERATION: Over = {
+  title: "Learning curves",
+  note: "Held-out pass@1 per iteration, all sets and experiments of an arm together; whiskers are 95 % intervals over tasks.",
+  unit: "iteration",
+  of: ({ iteration }) => iteration,
+  dodge: 0.05,
+};
+const BY_ROLLOUTS: Over = {
+  title: "Learning curves over rollouts",
+  note: "The same over what it took: rollouts of probes and of the climb, mean of the experiments of an arm.",
+  unit: "rollouts",
+  of: ({ rollouts }) => rollouts,
+  dodge: 0,
+};
 
 const points = (value: number): string => `${value < 0 ? "−" : "+"}${Math.abs(value * 100).toFixed(1)}`;
 
@@ -43,49 +56,62 @@ function results({ arms }: Comparison): Markup {
   });
 }
 
-function curves({ arms }: Comparison): Markup {
-  const iterations = [...new Set(arms.flatMap(({ curve }) => curve.map(({ iteration }) => iteration)))].sort(
-    (a, b) => a - b,
-  );
-  const last = iterations.at(-1)!;
+/** What a learning curve is drawn over. */
+interface Over {
+  readonly title: string;
+  readonly note: string;
+  readonly unit: string;
+  readonly of: (point: ComparedArmResult["curve"][number]) => number;
+  /** Keeps the whiskers of several arms beside one another, in the unit. */
+  readonly dodge: number;
+}
+
+function curves({ arms }: Comparison, { title, note, unit, of, dodge }: Over): Markup {
+  const places = arms.flatMap(({ curve }) => curve.map(of));
+  const [first, last] = [Math.min(...places), Math.max(...places)];
+  const margin = Math.max(dodge, (last - first) * 0.03);
   const highest = Math.max(...arms.flatMap(({ curve }) => curve.map(({ high }) => high)));
+  const rows = arms.flatMap(({ name, curve }) =>
+    curve.map((point) => [name, String(point.iteration), point.rollouts.toFixed(0), rate(point)]),
+  );
   return figure({
-    title: "Learning curves",
-    note: "Held-out pass@1 per iteration, all sets and experiments of an arm together; whiskers are 95 % intervals over tasks.",
+    title,
+    note,
     legend: arms.map(({ name }, index) => ({ text: name, tone: toneOf(index) })),
     plot: linePlot({
-      description: `Held-out pass@1 from iteration ${iterations[0]} to ${last} of ${arms.map(({ name }) => name).join(", ")}`,
-      x: { label: "iteration", ticks: iterations.map((at) => ({ at, text: String(at) })) },
+      description: `Held-out pass@1 from ${unit} ${first} to ${last} of ${arms.map(({ name }) => name).join(", ")}`,
+      x: { label: unit, ticks: ticksOf(places) },
       y: axis("pass@1", 0, Math.min(1, Math.max(0.2, highest)), percent),
-      domain: [iterations[0]! - 0.15, last + 0.15],
+      domain: [first - margin, last + margin],
       wide: true,
       lines: arms.map(({ name, curve }, index) => ({
         tone: toneOf(index),
         runs: [
-          curve.map(({ iteration, mean, low, high }) => ({
-            x: iteration + (index - (arms.length - 1) / 2) * DODGE,
-            y: mean,
-            low,
-            high,
-            label: `${name}, iteration ${iteration}: ${percent(mean, 1)} (${percent(low, 1)} – ${percent(high, 1)})`,
+          curve.map((point) => ({
+            x: of(point) + (index - (arms.length - 1) / 2) * dodge,
+            y: point.mean,
+            low: point.low,
+            high: point.high,
+            label: `${name}, ${unit} ${of(point).toFixed(0)}: ${percent(point.mean, 1)} (${percent(point.low, 1)} – ${percent(point.high, 1)})`,
           })),
         ],
       })),
     }),
-    data: {
-      head: ["Iteration", ...arms.map(({ name }) => name)],
-      rows: iterations.map((iteration) => [
-        String(iteration),
-        ...arms.map(({ curve }) => {
-          const found = curve.find((point) => point.iteration === iteration);
-          return found ? rate(found) : null;
-        }),
-      ]),
-    },
+    data: { head: ["Arm", "Iteration", "Rollouts", "pass@1"], rows },
   });
 }
 
+/** Few numbers are named as they are; of many, round ones in between. */
+function ticksOf(places: readonly number[]): { readonly at: number; readonly text: string }[] {
+  const distinct = [...new Set(places)].sort((a, b) => a - b);
+  if (distinct.every(Number.isInteger) && distinct.length <= 10)
+    return distinct.map((at) => ({ at, text: String(at) }));
+  return [...axis("", 0, distinct.at(-1)!, (value) => value.toLocaleString("en")).ticks];
+}
+
 const share = (part: number, whole: number): Cell => (whole === 0 ? null : percent(part / whole, 1));
+
+const churned = (found: Churn | undefined): Cell => (found === undefined ? null : share(found.new, found.of));
 
 function poolTable({ arms }: Comparison): Markup {
   return table({
@@ -99,6 +125,9 @@ function poolTable({ arms }: Comparison): Markup {
       "Admitted",
       "Groups without variance",
       "Words of a statement",
+      "New functions",
+      "New files",
+      "Updates",
       "Rollouts of probes",
       "Of the climb",
     ],
@@ -113,6 +142,9 @@ function poolTable({ arms }: Comparison): Markup {
         pool.admitted,
         share(pool.zeroVariance, pool.groups),
         pool.statementWords === null ? null : pool.statementWords.toFixed(0),
+        churned(pool.churn?.functions),
+        churned(pool.churn?.files),
+        pool.updates,
         pool.rollouts.probe,
         pool.rollouts.climb,
       ]),
@@ -143,12 +175,13 @@ export function renderComparison(comparison: Comparison): string {
 <title>${names} – Tadpole comparison</title><style>${{ markup: STYLE }}</style></head>
 <body>
 <header><p class="kicker">Tadpole comparison</p><h1>${names}</h1>
-${comparison.unequalBudgets && html`<p class="notice">The arms did not make equally many rollouts in their climbs: a difference may be the budget's.</p>`}</header>
+${comparison.unequalBudgets && html`<p class="notice">The arms did not make equally many rollouts, probes among them: a difference may be the budget's.</p>`}</header>
 <main>
 <section><h2>Held-out results</h2>
-${results(comparison)}${curves(comparison)}</section>
+${results(comparison)}${curves(comparison, BY_ITERATION)}${curves(comparison, BY_ROLLOUTS)}</section>
 <section><h2>Task pools</h2>
 ${poolTable(comparison)}
+<p class="meta">Groups without variance are counted over the groups that the climb sampled itself: probes that became groups are mixed by choice. New functions and files are those of an iteration's tasks that the iteration before had none of.</p>
 ${histograms.length > 0 && html`<div class="grid-2">${histograms}</div>`}
 ${mixTable(comparison)}</section>
 </main>

@@ -1,35 +1,38 @@
 /** What comparing experiments needs of each: its held-out results task by task, and what its pools and groups were like. */
-import { sql } from "kysely";
 import type { ComparedRun, MeasuredPolicy } from "../../core/comparison.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
-import { scopeKey } from "../../core/scope.ts";
 import type { TaskResult } from "../../core/statistics.ts";
 import { getExperiment } from "./experiments.ts";
+import { type PoolView, poolViews } from "./pool-view.ts";
 import type { Executor } from "./rows.ts";
-import { type PassCounts, poolSeries, type TaskMix, taskMix } from "./series.ts";
+import type { PassCounts } from "./series.ts";
 import { currentTries } from "./summary.ts";
 
-/** Sums over the current try of every iteration. */
-export interface PoolStatistics {
-  /** Candidates that were validated, and those of them that no gate rejected. */
-  readonly candidates: number;
-  readonly valid: number;
-  readonly probed: number;
-  /** Of those probed: in the admitted band at the first probe, and after the last one. */
-  readonly learnableAtFirst: number;
-  readonly learnableAtLast: number;
-  readonly admitted: number;
-  /** Admitted tasks by `<generator> <type>`. */
-  readonly kinds: Readonly<Record<string, number>>;
-  /** Mean words of the statements that tasks were admitted with; null without any. */
-  readonly statementWords: number | null;
+/** Sums over the current try of every iteration; as `PoolView` otherwise. */
+export interface PoolStatistics
+  extends Pick<
+    PoolView,
+    | "candidates"
+    | "valid"
+    | "probed"
+    | "learnableAtFirst"
+    | "learnableAtLast"
+    | "admitted"
+    | "types"
+    | "kinds"
+    | "statementWords"
+    | "groups"
+    | "zeroVariance"
+    | "updates"
+    | "rollouts"
+  > {
+  /** Over all iterations but the first. */
+  readonly churn: PoolView["churn"];
   /** Probes by passes, over iterations whose probes are of one size. */
   readonly firstProbe: PassCounts;
   readonly lastProbe: PassCounts;
-  /** Groups that updates were offered, and those of them whose raw rewards were all equal. */
-  readonly groups: number;
-  readonly zeroVariance: number;
-  readonly rollouts: { readonly probe: number; readonly climb: number };
+  /** Rollouts up to the end of each iteration, probes among them. */
+  readonly spent: readonly { readonly iteration: number; readonly rollouts: number }[];
 }
 
 export interface ComparedRecord {
@@ -42,7 +45,7 @@ export async function comparedRecord(db: Executor, experiment: string): Promise<
   const settings = (await getExperiment(db, experiment)).settings as ExperimentSettings;
   return {
     run: { experiment, measured: await measuredPolicies(db, experiment, settings) },
-    statistics: await poolStatistics(db, experiment),
+    statistics: summed(await poolViews(db, experiment)),
   };
 }
 
@@ -82,51 +85,53 @@ async function measuredPolicies(
   });
 }
 
-async function poolStatistics(db: Executor, experiment: string): Promise<PoolStatistics> {
-  const scopes = (await currentTries(db, experiment)).map(scopeKey);
-  const { rows } = await sql<
-    Omit<PoolStatistics, "kinds" | "firstProbe" | "lastProbe" | "rollouts"> & { probe: number; climb: number }
-  >`
-    with scopes as (select unnest(${scopes}::text[]) as scope),
-    probed as (select p.* from probes p join scopes using (scope)),
-    firsts as (select * from probed where refinement = 0),
-    lasts as (select distinct on (scope, candidate) * from probed order by scope, candidate, refinement desc),
-    offered as (
-      select g.zero_variance from batches b
-      join scopes s on s.scope = b.experiment || '/it/' || b.iteration || '/try/' || b.try
-      cross join lateral json_array_elements_text(b.groups) as key join groups g on g.key = key.value
-    )
-    select
-      (select count(*)::int from validations join scopes using (scope)) as candidates,
-      (select count(*)::int from validations join scopes using (scope) where task_id is not null) as valid,
-      (select count(*)::int from firsts) as probed,
-      (select count(*)::int from firsts where decision = 'admit') as "learnableAtFirst",
-      (select count(*)::int from lasts where decision = 'admit') as "learnableAtLast",
-      (select count(distinct (scope, task_id))::int from lasts where decision = 'admit') as admitted,
-      (select avg(array_length(regexp_split_to_array(trim(s.text), '\\s+'), 1))::float8
-        from lasts l join statements s on s.task_id = l.task_id and s.level = l.level where l.decision = 'admit') as "statementWords",
-      (select count(*)::int from offered) as groups,
-      (select count(*)::int from offered where zero_variance) as "zeroVariance",
-      (select coalesce(sum(runs), 0)::int from probed) as probe,
-      (select count(*)::int from rollouts r join groups g on g.key = r.group_key
-        join scopes s on s.scope = g.experiment || '/it/' || g.iteration || '/try/' || g.try
-        where g.phase = 'climb') as climb`.execute(db);
-  const { probe, climb, ...counted } = rows[0]!;
-  const [pools, mixes] = await Promise.all([poolSeries(db, experiment), taskMix(db, experiment)]);
+function summed(pools: readonly PoolView[]): PoolStatistics {
+  const sum = (of: (pool: PoolView) => number): number => pools.reduce((total, pool) => total + of(pool), 0);
+  const counts = (of: "types" | "kinds") => addUp(pools.map((pool) => pool[of]));
+  const worded = pools.filter(({ statementWords }) => statementWords !== null);
+  const churned = pools.flatMap(({ churn }) => churn ?? []);
+  const churn = (of: "functions" | "files") => ({
+    new: churned.reduce((total, one) => total + one[of].new, 0),
+    of: churned.reduce((total, one) => total + one[of].of, 0),
+  });
   return {
-    ...counted,
-    kinds: kindsOf(mixes),
-    firstProbe: together(pools.map(({ before }) => before)),
-    lastProbe: together(pools.map(({ after }) => after)),
-    rollouts: { probe, climb },
+    candidates: sum(({ candidates }) => candidates),
+    valid: sum(({ valid }) => valid),
+    probed: sum(({ probed }) => probed),
+    learnableAtFirst: sum(({ learnableAtFirst }) => learnableAtFirst),
+    learnableAtLast: sum(({ learnableAtLast }) => learnableAtLast),
+    admitted: sum(({ admitted }) => admitted),
+    types: counts("types"),
+    kinds: counts("kinds"),
+    statementWords:
+      worded.length === 0
+        ? null
+        : worded.reduce((total, pool) => total + pool.statementWords! * pool.admitted, 0) /
+          worded.reduce((total, pool) => total + pool.admitted, 0),
+    churn: churned.length === 0 ? null : { functions: churn("functions"), files: churn("files") },
+    groups: sum(({ groups }) => groups),
+    zeroVariance: sum(({ zeroVariance }) => zeroVariance),
+    updates: sum(({ updates }) => updates),
+    rollouts: {
+      probe: sum(({ rollouts }) => rollouts.probe),
+      climb: sum(({ rollouts }) => rollouts.climb),
+    },
+    firstProbe: together(pools.map(({ firstProbe }) => firstProbe)),
+    lastProbe: together(pools.map(({ lastProbe }) => lastProbe)),
+    spent: pools.map(({ iteration }, index) => ({
+      iteration,
+      rollouts: pools
+        .slice(0, index + 1)
+        .reduce((total, { rollouts }) => total + rollouts.probe + rollouts.climb, 0),
+    })),
   };
 }
 
-function kindsOf(mixes: readonly TaskMix[]): Record<string, number> {
-  const kinds: Record<string, number> = {};
-  for (const mix of mixes)
-    for (const [kind, count] of Object.entries(mix.kinds)) kinds[kind] = (kinds[kind] ?? 0) + count;
-  return kinds;
+function addUp(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const total: Record<string, number> = {};
+  for (const one of all)
+    for (const [name, count] of Object.entries(one)) total[name] = (total[name] ?? 0) + count;
+  return total;
 }
 
 /** Histograms of the largest size, added up. */

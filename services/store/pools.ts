@@ -1,19 +1,47 @@
-/** The pool of an iteration that is finished, as its climb had it. */
-import { sql } from "kysely";
+/** The tasks of an iteration's pool, as its climb had them. */
+import { type Selectable, sql } from "kysely";
+import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { PooledTask } from "../../core/pool.ts";
 import { scopeKey } from "../../core/scope.ts";
 import { StoreError } from "./errors.ts";
+import type { IterationRow } from "./experiments.ts";
 import type { Executor } from "./rows.ts";
+import type { Database } from "./schema.ts";
 import { latestTries } from "./summary.ts";
 
-/**
- * In the order in which they were admitted; results of candidates that the pool did not read any more are none of it. Throws StoreError `missing`
- * where the iteration's latest try has no whole pool.
- */
-export async function poolOf(db: Executor, experiment: string, iteration: number): Promise<PooledTask[]> {
-  const row = (await latestTries(db, experiment)).find((one) => one.iteration === iteration);
-  if (row === undefined || row.last_candidate === null)
-    throw new StoreError("missing", `iteration ${iteration} of ${experiment} has no whole pool on record`);
+/** What an iteration was begun with, as far as its pool is concerned. */
+export interface PinnedPool {
+  readonly settings: ExperimentSettings;
+  /** Tasks that it was given; absent = it made a pool. */
+  readonly pool?: readonly PooledTask[];
+}
+
+const EVERY = 2_147_483_647;
+
+/** Results of later candidates are none of the pool; without a bound while it is being filled. */
+export const lastRead = (row: IterationRow): number => row.last_candidate ?? EVERY;
+
+export type ProbeResult = Pick<
+  Selectable<Database["probes"]>,
+  "candidate" | "refinement" | "passes" | "runs" | "planned" | "rate" | "decision"
+>;
+
+/** Probes of the pool by candidate, then by refinement. */
+export async function probesOf(db: Executor, row: IterationRow): Promise<ProbeResult[]> {
+  return db
+    .selectFrom("probes")
+    .select(["candidate", "refinement", "passes", "runs", "planned", "rate", "decision"])
+    .where("scope", "=", scopeKey(row))
+    .where("candidate", "<=", lastRead(row))
+    .orderBy("candidate")
+    .orderBy("refinement")
+    .execute();
+}
+
+/** In the order in which they were admitted so far; `level` is null where nothing was probed. */
+export async function pooledTasks(db: Executor, row: IterationRow): Promise<readonly PooledTask[]> {
+  const { pool } = row.pinned as PinnedPool;
+  if (pool !== undefined) return pool;
   const { rows } = await sql<PooledTask>`
     with probed as (
       select distinct on (candidate) candidate, task_id, level, decision, coalesce(rate, passes::float8 / runs) as rate
@@ -24,10 +52,22 @@ export async function poolOf(db: Executor, experiment: string, iteration: number
       select candidate, task_id, null, null from validations
       where scope = ${scopeKey(row)} and task_id is not null and not exists (select 1 from probed)
     ), first as (
-      select distinct on (task_id) * from admitted where candidate <= ${row.last_candidate} order by task_id, candidate
+      select distinct on (task_id) * from admitted where candidate <= ${lastRead(row)} order by task_id, candidate
     )
     select f.task_id as "taskId", e.name as environment, f.level, f.rate as "passRate"
     from first f join tasks t on t.id = f.task_id join environments e on e.key = t.environment
     order by f.candidate`.execute(db);
   return rows;
+}
+
+/** Of an iteration that is finished. Throws StoreError `missing` where its latest try has no whole pool. */
+export async function poolOf(
+  db: Executor,
+  experiment: string,
+  iteration: number,
+): Promise<readonly PooledTask[]> {
+  const row = (await latestTries(db, experiment)).find((one) => one.iteration === iteration);
+  if (row === undefined || row.last_candidate === null)
+    throw new StoreError("missing", `iteration ${iteration} of ${experiment} has no whole pool on record`);
+  return pooledTasks(db, row);
 }

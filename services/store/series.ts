@@ -1,8 +1,8 @@
 /** An experiment over its iterations and updates: what plots are drawn from. */
-import { type Selectable, sql } from "kysely";
+import { sql } from "kysely";
 import { scopeKey } from "../../core/scope.ts";
+import { type ProbeResult, probesOf } from "./pools.ts";
 import type { Executor } from "./rows.ts";
-import type { Database } from "./schema.ts";
 import { currentTries } from "./summary.ts";
 
 /** Probes by their count of passes. */
@@ -52,13 +52,13 @@ export interface TaskMix {
   readonly levels: Readonly<Record<string, number>>;
 }
 
-type ProbeResult = Pick<Selectable<Database["probes"]>, "passes" | "runs" | "planned" | "rate">;
-
 /**
  * Counts of passes of probes of one planned size; probes of another size (settings that changed) are left out. A probe that stopped early
  * counts where its pass rate would have brought it.
  */
-export function passCounts(probes: readonly ProbeResult[]): PassCounts {
+export function passCounts(
+  probes: readonly Pick<ProbeResult, "passes" | "runs" | "planned" | "rate">[],
+): PassCounts {
   const sized = probes.map(({ passes, runs, planned, rate }) =>
     planned === null || rate === null
       ? { passes, runs }
@@ -73,13 +73,7 @@ export function passCounts(probes: readonly ProbeResult[]): PassCounts {
 export async function poolSeries(db: Executor, experiment: string): Promise<PoolSeries[]> {
   const series: PoolSeries[] = [];
   for (const row of await currentTries(db, experiment)) {
-    const probes = await db
-      .selectFrom("probes")
-      .select(["candidate", "refinement", "passes", "runs", "planned", "rate", "decision"])
-      .where("scope", "=", scopeKey(row))
-      .orderBy("candidate")
-      .orderBy("refinement")
-      .execute();
+    const probes = await probesOf(db, row);
     const last = [...new Map(probes.map((probe) => [probe.candidate, probe])).values()];
     series.push({
       iteration: row.iteration,
@@ -118,7 +112,7 @@ export async function updateSeries(db: Executor, experiment: string): Promise<Up
   return points;
 }
 
-function countBy(values: readonly string[]): Record<string, number> {
+export function countBy(values: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const value of [...values].sort()) counts[value] = (counts[value] ?? 0) + 1;
   return counts;

@@ -66,13 +66,18 @@ it("compares the policies that were chosen, on the tasks they share, with their 
       learnableAtFirst: 1,
       learnableAtLast: 2,
       admitted: 2,
-      groups: 3,
+      // Probes that became groups are mixed by choice: they say nothing of the climb.
+      groups: 1,
       zeroVariance: 1,
-      rollouts: { probe: 16 },
+      rollouts: { probe: 16, climb: 4 },
+      spent: [{ iteration: 1, rollouts: 20 }],
+      types: { bug: 2 },
+      churn: null,
       firstProbe: { runs: 4, counts: [1, 0, 1, 0, 1] },
       lastProbe: { runs: 4, counts: [0, 1, 1, 0, 1] },
     },
   ]);
+  expect(found.arms[0]!.curve.map(({ rollouts }) => rollouts)).toEqual([0, 20]);
   const page = renderComparison(found);
   expect(page).toContain("+33.3");
   expect(page).toContain("plain, iteration 1: 50.0 %");

@@ -8,6 +8,7 @@ import {
   experimentsPage,
   iterationsPage,
   showExperiment,
+  showPools,
   startExperiment,
   steeringState,
 } from "../../control/index.ts";
@@ -17,6 +18,7 @@ import { ApiError } from "../problems.ts";
 import {
   byName,
   json,
+  ofIteration,
   POST_PROBLEMS,
   pageOf,
   postHeaders,
@@ -95,6 +97,18 @@ export function experimentRoutes(api: Api, context: ApiContext): void {
       response: { 200: json(record, "As tadpole show --json writes it."), ...problems(404) },
     },
     handler: ({ params }) => showExperiment(session, params.name) as never,
+  });
+  api.route({
+    method: "GET",
+    url: "/v1/experiments/:name/pools",
+    schema: {
+      tags,
+      summary: "Task pools: candidates by outcome, pass rates, kinds, novelty",
+      params: byName,
+      querystring: ofIteration,
+      response: { 200: json(record, "As tadpole pool --json writes it."), ...problems(404) },
+    },
+    handler: ({ params, query }) => showPools(session, params.name, query.iteration) as never,
   });
   api.route({
     method: "GET",

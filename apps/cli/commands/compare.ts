@@ -2,6 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import type { Estimate } from "../../../core/statistics.ts";
+import type { Churn } from "../../../services/store/index.ts";
 import type { ArmNames, ComparedPool, Comparison } from "../../control/compare.ts";
 import { examples, wantsJson } from "../command.ts";
 import { UsageError } from "../errors.ts";
@@ -68,6 +69,14 @@ const difference = (found: Estimate | null): string | null =>
 const share = (part: number, whole: number): string | null =>
   whole === 0 ? null : formatPercent(part / whole);
 
+const churned = (found: Churn | undefined): string | null =>
+  found === undefined ? null : share(found.new, found.of);
+
+const counted = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(", ");
+
 function write({ arms, unequalBudgets }: Comparison): void {
   const [reference] = arms;
   const results: readonly Column<Comparison["arms"][number]>[] = [
@@ -77,6 +86,7 @@ function write({ arms, unequalBudgets }: Comparison): void {
     { title: "iteration", align: "right", value: ({ curve }) => curve.at(-1)!.iteration },
     { title: "first", value: ({ curve }) => interval(curve[0]!) },
     { title: "last", value: ({ curve }) => interval(curve.at(-1)!) },
+    { title: "rollouts", align: "right", value: ({ curve }) => curve.at(-1)!.rollouts.toFixed(0) },
     { title: "gain, points", value: ({ gain }) => difference(gain) },
     { title: `against ${reference!.name}, points`, value: (arm) => difference(arm.difference) },
   ];
@@ -90,8 +100,12 @@ function write({ arms, unequalBudgets }: Comparison): void {
     { title: "learnable", align: "right", value: (pool) => share(pool.learnableAtFirst, pool.probed) },
     { title: "refined", align: "right", value: (pool) => share(pool.learnableAtLast, pool.probed) },
     { title: "admitted", align: "right", value: ({ admitted }) => admitted },
+    { title: "types", value: ({ types }) => counted(types) },
     { title: "no variance", align: "right", value: (pool) => share(pool.zeroVariance, pool.groups) },
     { title: "words", align: "right", value: ({ statementWords }) => statementWords?.toFixed(0) ?? null },
+    { title: "new functions", align: "right", value: ({ churn }) => churned(churn?.functions) },
+    { title: "new files", align: "right", value: ({ churn }) => churned(churn?.files) },
+    { title: "updates", align: "right", value: ({ updates }) => updates },
     { title: "probe rollouts", align: "right", value: ({ rollouts }) => rollouts.probe },
     { title: "climb rollouts", align: "right", value: ({ rollouts }) => rollouts.climb },
   ];
@@ -103,6 +117,6 @@ function write({ arms, unequalBudgets }: Comparison): void {
   );
   if (unequalBudgets)
     writeLine(
-      "\nthe arms did not make equally many rollouts in their climbs: a difference may be the budget's",
+      "\nthe arms did not make equally many rollouts, probes among them: a difference may be the budget's",
     );
 }

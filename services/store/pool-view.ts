@@ -1,0 +1,210 @@
+/**
+ * What an iteration's pool came to: what became of its candidates, what kinds of tasks it holds and how new they are, and what its climb had of them.
+ * Of the candidates only those count whose results were read: how many more were begun beside them is chance.
+ */
+import { sql } from "kysely";
+import { scopeKey } from "../../core/scope.ts";
+import { StoreError } from "./errors.ts";
+import { getExperiment, type IterationRow } from "./experiments.ts";
+import { lastRead, type PinnedPool, pooledTasks, probesOf } from "./pools.ts";
+import type { Executor } from "./rows.ts";
+import { countBy, type PassCounts, passCounts } from "./series.ts";
+import { currentTries } from "./summary.ts";
+
+/** How many of a pool's functions or files no task of the pool before it has. */
+export interface Churn {
+  readonly new: number;
+  readonly of: number;
+}
+
+/** Candidates by what they came to; by gate and by reason. */
+export interface Outcomes {
+  readonly rejected: Readonly<Record<string, number>>;
+  readonly dropped: Readonly<Record<string, number>>;
+  /** Indices without a candidate of their own. */
+  readonly leftOut: Readonly<Record<string, number>>;
+}
+
+export interface PoolView extends Outcomes {
+  readonly iteration: number;
+  readonly try: number;
+  readonly status: string;
+  /** The one that the pool was calibrated against. */
+  readonly policy: string;
+  /** It climbed on the tasks of an earlier iteration and made none. */
+  readonly given: boolean;
+  /** Validated; those of them that no gate rejected, and that were probed. */
+  readonly candidates: number;
+  readonly valid: number;
+  readonly probed: number;
+  /** Of those probed: in the admitted band at the first probe, and after the last one. */
+  readonly learnableAtFirst: number;
+  readonly learnableAtLast: number;
+  readonly refined: number;
+  readonly admitted: number;
+  /** Admitted tasks by type, by `<generator> <type>`, by environment and by the level of their statements. */
+  readonly types: Readonly<Record<string, number>>;
+  readonly kinds: Readonly<Record<string, number>>;
+  readonly environments: Readonly<Record<string, number>>;
+  readonly levels: Readonly<Record<string, number>>;
+  /** Mean words of the statements that tasks were admitted with; null without any. */
+  readonly statementWords: number | null;
+  /** Against the iteration before; null for the first, and where no task says what it changes. */
+  readonly churn: { readonly functions: Churn; readonly files: Churn } | null;
+  readonly firstProbe: PassCounts;
+  readonly lastProbe: PassCounts;
+  /** Groups sampled for the climb, and those of them whose raw rewards were all equal. Probes that became groups are none: they are mixed by choice. */
+  readonly groups: number;
+  readonly zeroVariance: number;
+  readonly updates: number;
+  readonly rollouts: { readonly probe: number; readonly climb: number };
+}
+
+interface AdmittedRow {
+  readonly type: string;
+  readonly generator: string;
+  readonly environment: string;
+  readonly level: number;
+  readonly functions: readonly string[];
+  readonly words: number | null;
+}
+
+/** Of the current try of every iteration, in order, or of one iteration. Throws StoreError `missing`. */
+export async function poolViews(db: Executor, experiment: string, iteration?: number): Promise<PoolView[]> {
+  await getExperiment(db, experiment);
+  const tries = await currentTries(db, experiment);
+  if (iteration !== undefined && !tries.some((row) => row.iteration === iteration))
+    throw new StoreError("missing", `experiment "${experiment}" has no iteration ${iteration}`);
+  const views: PoolView[] = [];
+  let before: readonly AdmittedRow[] | null = null;
+  for (const row of tries) {
+    const admitted: readonly AdmittedRow[] = await admittedRows(db, row);
+    if (iteration === undefined || row.iteration === iteration)
+      views.push(await viewOf(db, row, admitted, before));
+    before = admitted;
+  }
+  return views;
+}
+
+async function viewOf(
+  db: Executor,
+  row: IterationRow,
+  admitted: readonly AdmittedRow[],
+  before: readonly AdmittedRow[] | null,
+): Promise<PoolView> {
+  const validations = await db
+    .selectFrom("validations")
+    .select(["candidate", "task_id", "outcome"])
+    .where("scope", "=", scopeKey(row))
+    .where("candidate", "<=", lastRead(row))
+    .execute();
+  const probes = await probesOf(db, row);
+  const lasts = [...new Map(probes.map((probe) => [probe.candidate, probe])).values()];
+  const firsts = probes.filter(({ refinement }) => refinement === 0);
+  const valid = validations.filter(({ task_id }) => task_id !== null);
+  const words = admitted.flatMap(({ words: count }) => count ?? []);
+  return {
+    iteration: row.iteration,
+    try: row.try,
+    status: row.status,
+    policy: row.start_policy,
+    given: (row.pinned as PinnedPool).pool !== undefined,
+    candidates: validations.length,
+    valid: valid.length,
+    probed: firsts.length,
+    learnableAtFirst: firsts.filter(({ decision }) => decision === "admit").length,
+    learnableAtLast: lasts.filter(({ decision }) => decision === "admit").length,
+    refined: lasts.filter(({ refinement }) => refinement > 0).length,
+    admitted: admitted.length,
+    rejected: countBy(validations.flatMap(({ task_id, outcome }) => (task_id === null ? [outcome] : []))),
+    dropped: countBy(
+      lasts.flatMap(({ decision }) => (decision.startsWith("drop: ") ? [decision.slice(6)] : [])),
+    ),
+    leftOut: await leftOut(db, row, new Set(validations.map(({ candidate }) => candidate))),
+    types: countBy(admitted.map(({ type }) => type)),
+    kinds: countBy(admitted.map(({ generator, type }) => `${generator} ${type}`)),
+    environments: countBy(admitted.map(({ environment }) => environment)),
+    levels: countBy(admitted.map(({ level }) => String(level))),
+    statementWords: words.length === 0 ? null : words.reduce((sum, count) => sum + count, 0) / words.length,
+    churn: before === null ? null : churnOf(admitted, before),
+    firstProbe: passCounts(firsts),
+    lastProbe: passCounts(lasts),
+    ...(await climbed(db, row)),
+  };
+}
+
+/** Words are those of the statement that the climb shows. */
+async function admittedRows(db: Executor, row: IterationRow): Promise<AdmittedRow[]> {
+  const tasks = await pooledTasks(db, row);
+  const { startLevel } = (row.pinned as PinnedPool).settings.synthesis;
+  const chosen = JSON.stringify(
+    tasks.map(({ taskId, level }) => ({ id: taskId, level: level ?? startLevel })),
+  );
+  const { rows } = await sql<AdmittedRow>`
+    select t.type, t.generator, coalesce(e.name, t.environment) as environment, c.level, t.functions,
+      array_length(regexp_split_to_array(trim(s.text), '\\s+'), 1) as words
+    from json_to_recordset(${chosen}::json) as c(id text, level int)
+    join tasks t on t.id = c.id left join environments e on e.key = t.environment
+    left join statements s on s.task_id = c.id and s.level = c.level`.execute(db);
+  return rows;
+}
+
+function churnOf(admitted: readonly AdmittedRow[], before: readonly AdmittedRow[]): PoolView["churn"] {
+  const functions = newIn(namesOf(admitted), namesOf(before));
+  if (functions.of === 0) return null;
+  return { functions, files: newIn(filesOf(admitted), filesOf(before)) };
+}
+
+const namesOf = (rows: readonly AdmittedRow[]) => new Set(rows.flatMap((row) => row.functions));
+/** `<package>#<file>#<function>`. */
+const filesOf = (rows: readonly AdmittedRow[]) =>
+  new Set([...namesOf(rows)].map((name) => name.split("#").slice(0, 2).join("#")));
+const newIn = (now: ReadonlySet<string>, before: ReadonlySet<string>): Churn => ({
+  new: [...now].filter((name) => !before.has(name)).length,
+  of: now.size,
+});
+
+/** Of the pieces of the try, those that never became a candidate. */
+async function leftOut(
+  db: Executor,
+  row: IterationRow,
+  candidates: ReadonlySet<number>,
+): Promise<Record<string, number>> {
+  const { rows } = await sql<{ index: number; none: string | null }>`
+    select (result ->> 'index')::int as index, result ->> 'none' as none from pieces
+    where experiment = ${row.experiment} and iteration = ${row.iteration} and try = ${row.try} and kind = 'candidate'
+      and (result ->> 'index')::int <= ${lastRead(row)}`.execute(db);
+  // One that is drawn while the pool is being filled may still become one.
+  const drawn = row.last_candidate === null ? rows.filter(({ none }) => none !== null) : rows;
+  return countBy(
+    drawn
+      .filter(({ index }) => !candidates.has(index))
+      .map(({ none }) => none ?? "made before, or beyond a cap of the pool"),
+  );
+}
+
+async function climbed(
+  db: Executor,
+  row: IterationRow,
+): Promise<Pick<PoolView, "groups" | "zeroVariance" | "updates" | "rollouts">> {
+  const { experiment, iteration, try: attempt } = row;
+  const { rows } = await sql<{
+    groups: number;
+    zeroVariance: number;
+    updates: number;
+    probe: number;
+    climb: number;
+  }>`
+    with own as (
+      select * from groups where experiment = ${experiment} and iteration = ${iteration} and try = ${attempt} and phase = 'climb'
+    )
+    select (select count(*)::int from own) as groups,
+      (select count(*)::int from own where zero_variance) as "zeroVariance",
+      (select count(*)::int from updates where experiment = ${experiment} and iteration = ${iteration} and try = ${attempt}) as updates,
+      (select count(*)::int from rollouts r join own g on g.key = r.group_key) as climb,
+      (select count(*)::int from rollouts where group_key in (
+        select group_key from probes where scope = ${scopeKey(row)} and candidate <= ${lastRead(row)}
+      )) as probe`.execute(db);
+  const { probe, climb, ...counted } = rows[0]!;
+  return { ...counted, rollouts: { probe, climb } };
+}

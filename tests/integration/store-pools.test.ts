@@ -1,0 +1,174 @@
+/** What is said of pools: candidates by what they came to, novelty, the words of statements; of pools with and without a filter, and given ones. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { showPools } from "../../apps/control/index.ts";
+import {
+  createExperiment,
+  putJson,
+  recordIteration,
+  recordPiece,
+  recordPolicy,
+  recordStatement,
+  recordTask,
+  recordValidation,
+} from "../../services/store/index.ts";
+import { openTestRecord, type TestRecord } from "../support/open-record.ts";
+import {
+  policyRef,
+  recordTestExperiment,
+  recordTestGroup,
+  testSettings,
+  testStatement,
+  testTask,
+} from "../support/record.ts";
+
+let record: TestRecord;
+beforeAll(async () => {
+  record = await openTestRecord();
+  await recordTestExperiment(record.db, record.artifacts, "calibrated");
+}, 60_000);
+afterAll(() => record?.close());
+
+describe("the pool of an iteration", () => {
+  it("tells candidates by what they came to, and what was learnable before and after refinement", async () => {
+    const scope = { experiment: "calibrated", iteration: 1, try: 1 };
+    const piece = (index: number, what: object) =>
+      recordPiece(record.db, scope, { kind: "candidate", contentKey: `c${index}` }, { index, ...what });
+    await piece(0, { candidate: {} });
+    await piece(4, { none: "no place for it" });
+    await piece(5, { candidate: {} });
+    const { pools } = await showPools(record, "calibrated");
+    expect(pools).toMatchObject([
+      {
+        iteration: 1,
+        given: false,
+        candidates: 4,
+        valid: 3,
+        probed: 3,
+        learnableAtFirst: 1,
+        learnableAtLast: 2,
+        refined: 1,
+        admitted: 2,
+        rejected: { "fail-to-pass": 1 },
+        dropped: { "too-easy-at-least-specific": 1 },
+        // Whether the last one comes to be a candidate is open while the pool is.
+        leftOut: { "no place for it": 1 },
+        types: { bug: 2 },
+        kinds: { "mutation bug": 2 },
+        environments: { minimist: 2 },
+        levels: { "1": 1, "2": 1 },
+        statementWords: 6,
+        churn: null,
+        groups: 1,
+        zeroVariance: 1,
+        updates: 1,
+        rollouts: { probe: 16, climb: 4 },
+      },
+    ]);
+  });
+
+  it("counts no candidate that was begun beside those that were needed", async () => {
+    const settings = testSettings({ seed: 3, iterations: 1 });
+    const row = {
+      experiment: "calibrated",
+      iteration: 1,
+      try: 1,
+      start_policy: policyRef("start").id,
+      end_policy: policyRef("end").id,
+      pool: null,
+      pinned: { settings },
+      status: "finished",
+    };
+    await recordIteration(record.db, { ...row, last_candidate: 1 });
+    const [pool] = (await showPools(record, "calibrated")).pools;
+    expect(pool).toMatchObject({
+      candidates: 2,
+      probed: 2,
+      dropped: {},
+      rejected: {},
+      leftOut: {},
+      rollouts: { probe: 12 },
+      lastProbe: { counts: [0, 1, 1, 0, 0] },
+    });
+    await recordIteration(record.db, { ...row, last_candidate: 5 });
+    expect((await showPools(record, "calibrated", 1)).pools[0]!.leftOut).toEqual({
+      "made before, or beyond a cap of the pool": 1,
+      "no place for it": 1,
+    });
+  });
+
+  it("without a filter holds every valid task; a given one those of another iteration; new is what the one before had not", async () => {
+    const { db, artifacts } = record;
+    const settings = testSettings({ seed: 4, iterations: 3 });
+    await createExperiment(db, { name: "plain", settings, codeVersion: "0.1.0" });
+    await recordPolicy(db, "nano", policyRef("start"));
+    const functions = [
+      ["minimist#index.js#add"],
+      ["minimist#index.js#subtract"],
+      ["minimist#index.js#subtract", "minimist#lib/other.js#scale"],
+    ];
+    const tasks = functions.map((names, index) => ({ ...testTask(10 + index), functions: names }));
+    for (const task of tasks) {
+      await recordTask(db, task, await putJson(artifacts, task, "task"));
+      await recordStatement(db, testStatement(task.id, 1, "three plain words"));
+    }
+    const iteration = async (number: number, of: readonly number[], given = false) => {
+      const row = {
+        experiment: "plain",
+        iteration: number,
+        try: 1,
+        start_policy: policyRef("start").id,
+        end_policy: null,
+        pool: null,
+        status: "climb",
+        pinned: {
+          settings,
+          ...(given
+            ? { pool: of.map((index) => ({ taskId: tasks[index]!.id, level: 1, passRate: null })) }
+            : {}),
+        },
+      };
+      await recordIteration(db, { ...row, last_candidate: given ? -1 : of.length - 1 });
+      if (given) return;
+      for (const [candidate, index] of of.entries())
+        await recordValidation(db, {
+          scope: `plain/it/${number}/try/1`,
+          candidate,
+          task_id: tasks[index]!.id,
+          generator: "mutation",
+          outcome: "valid",
+          gates: [],
+        });
+    };
+    await iteration(1, [0, 1]);
+    await iteration(2, [1, 2]);
+    await iteration(3, [1, 2], true);
+    await recordTestGroup(db, artifacts, {
+      key: "plain/it/2/try/1/climb/1/0",
+      experiment: "plain",
+      iteration: 2,
+      phase: "climb",
+      task: tasks[1]!,
+      passes: 1,
+      size: 2,
+    });
+    const { pools } = await showPools(record, "plain");
+    expect(pools.map(({ admitted, given, probed }) => [admitted, given, probed])).toEqual([
+      [2, false, 0],
+      [2, false, 0],
+      [2, true, 0],
+    ]);
+    expect(pools.map(({ churn }) => churn)).toEqual([
+      null,
+      { functions: { new: 1, of: 2 }, files: { new: 1, of: 2 } },
+      { functions: { new: 0, of: 2 }, files: { new: 0, of: 2 } },
+    ]);
+    expect(pools[1]).toMatchObject({ groups: 1, zeroVariance: 0, statementWords: 3, levels: { "1": 2 } });
+    // One alone is still compared with the one before.
+    expect((await showPools(record, "plain", 2)).pools).toEqual([pools[1]]);
+  });
+
+  it("is asked for of what is there", async () => {
+    await expect(showPools(record, "nowhere")).rejects.toMatchObject({ kind: "missing" });
+    await expect(showPools(record, "plain", 9)).rejects.toThrow('experiment "plain" has no iteration 9');
+  });
+});
