@@ -1,5 +1,6 @@
 /** What the author of a pool's tasks is given: its settings, the books, what earlier iterations failed by, and its own replies. */
-import { scopeKey } from "../core/scope.ts";
+import { type Scope, scopeKey } from "../core/scope.ts";
+import type { AuthorSettings } from "../core/synthesis.ts";
 import { findOwnPiece, hashJson, recentFailures, recordPiece, spendBooks } from "../services/store/index.ts";
 import type { AuthorBrief, AuthorReplies, Brief, FailureNote } from "../services/synthesis/index.ts";
 import type { RecordServices } from "./services.ts";
@@ -40,12 +41,17 @@ function authorBrief(
 ): AuthorBrief | undefined {
   if (author === undefined || scope === undefined) return undefined;
   const key = `${scopeKey(scope)}/author/${index}${round === 0 ? "" : `/repair/${round}`}`;
-  const pieceKey = (request: string) => ({ kind: "reply", contentKey: hashJson([author, request]) }) as const;
-  const replies: AuthorReplies = {
-    find: (request) => findOwnPiece(db, scope, pieceKey(request)),
-    keep: (request, reply) => recordPiece(db, scope, pieceKey(request), reply),
-  };
+  const replies = repliesOf(db, scope, author);
   const { experiment, iteration, try: attempt } = scope;
   const books = spendBooks(db, { experiment, iteration, try: attempt, candidate: index, generator: "llm" });
   return { settings: author, books, key, failures, replies };
+}
+
+/** Replies of one try: an attempt that goes on after another finds them. */
+export function repliesOf(db: RecordServices["db"], scope: Scope, author: AuthorSettings): AuthorReplies {
+  const pieceKey = (request: string) => ({ kind: "reply", contentKey: hashJson([author, request]) }) as const;
+  return {
+    find: (request) => findOwnPiece(db, scope, pieceKey(request)),
+    keep: (request, reply) => recordPiece(db, scope, pieceKey(request), reply),
+  };
 }

@@ -145,6 +145,8 @@ export interface RewriteInput {
 export interface RewriteOutput {
   /** The same change and tests with another text: another task. Null where no text passed the gates. */
   readonly taskId: string | null;
+  /** Of its statement: the one asked for, or the least that says what the tests need. */
+  readonly level: StatementLevel;
   readonly reason: string | null;
 }
 

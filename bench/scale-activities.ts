@@ -44,8 +44,9 @@ export function scaleActivities(): { readonly activities: Activities; counts(): 
     refine: async () => ({ written: true, reason: null }),
     harden: async ({ candidate }) => ({ candidate, reason: null }),
     repair: async () => ({ candidate: null, reason: "no author writes tasks" }),
-    rewrite: async ({ taskId, round }) => ({
+    rewrite: async ({ taskId, level, round }) => ({
       taskId: `t${hash(`${taskId} ${round}`).slice(0, 16)}`,
+      level,
       reason: null,
     }),
     rollout: async ({ group, member }) => {

@@ -83,6 +83,8 @@ export interface PoolStanding {
   readonly passes: readonly number[];
   /** Candidates that were not tried, by why; in `dropped` only once the pool is full. */
   readonly untried?: Readonly<Record<string, number>>;
+  /** Tasks that nobody solves without a hint; absent = none. */
+  readonly hinted?: number;
   readonly lastLeftOut: string | null;
   readonly lastFailure: string | null;
   readonly pace: Pace;
@@ -92,6 +94,7 @@ export function poolDetails(pool: PoolStanding): string {
   const { admitted, wanted, candidates, maxCandidates, dropped, refined, lastLeftOut } = pool;
   return paragraphs(
     `**${admitted} of ${wanted} tasks** from ${candidates} candidates (at most ${maxCandidates}): ${dropped} left out, ${refined} with another statement`,
+    pool.hinted ? `apart from them **${pool.hinted} with hints**, uncalibrated` : null,
     pacing("full", pool.pace),
     tally("not tried", pool.untried ?? {}, (reason) => reason),
     histogram("passes of each candidate's latest probe", pool.passes),

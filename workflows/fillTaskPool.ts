@@ -55,7 +55,9 @@ const NOTHING_SHOWN: Shown = { passes: [], lastLeftOut: null, lastFailure: null 
 
 export interface TaskPool {
   readonly admitted: readonly AdmittedTask[];
-  /** Short keys of the admitted candidates. */
+  /** Tasks that nobody solves without a hint: climbed too, and no part of what the pool is wanted for; absent = none. */
+  readonly hinted?: readonly AdmittedTask[];
+  /** Short keys of the candidates that were admitted, hinted ones and what they became among them. */
   readonly keys: readonly string[];
   readonly candidates: number;
   readonly dropped: number;
@@ -74,6 +76,7 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
   const source = sourceOf(input);
   const stream = new CandidateStream(source, synthesis, input.carried?.stream);
   const admitted: AdmittedTask[] = [...(input.carried?.admitted ?? [])];
+  const hinted: AdmittedTask[] = [...(input.carried?.hinted ?? [])];
   const keys: string[] = [...(input.carried?.keys ?? [])];
   let { candidates, dropped, refined, lastCandidate, wanted } = input.carried ?? {
     candidates: 0,
@@ -94,6 +97,7 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
       poolDetails({
         ...{ admitted: done, wanted, candidates, maxCandidates, dropped, refined, ...shown, pace },
         untried: stream.leftOut(lastCandidate),
+        hinted: hinted.length,
       }),
     );
   };
@@ -137,11 +141,13 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
         lastCandidate = candidate.index;
         if (result.refinements > 0) refined++;
         rollouts += result.rollouts ?? 0;
-        if (result.admitted === null || admitted.some((task) => task.taskId === result.admitted?.taskId))
-          dropped++;
+        const { admitted: task } = result;
+        if (task === null || [...admitted, ...hinted].some(({ taskId }) => taskId === task.taskId)) dropped++;
         else {
-          admitted.push(result.admitted);
+          (task.hinted ? hinted : admitted).push(task);
           keys.push(shortKey(candidate.key));
+          // A candidate that became another is used up as both.
+          if (result.key !== undefined) keys.push(shortKey(result.key));
         }
         shown = noted(shown, candidate, result, settings.filter.probes);
         show();
@@ -151,7 +157,8 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
       cut: () => historyIsLong(settings.concurrency.calibrations * CHILD_EVENTS),
     }),
   );
-  const pool = { admitted, keys, candidates, dropped, refined, lastCandidate, rollouts };
+  const apart = hinted.length === 0 ? {} : { hinted };
+  const pool = { admitted, ...apart, keys, candidates, dropped, refined, lastCandidate, rollouts };
   if (end === "cut" && !flight.consideredCancelled)
     return await continueAsNew<typeof fillTaskPool>({
       ...input,

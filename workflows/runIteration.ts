@@ -170,7 +170,7 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
           scope,
           settings,
           policy,
-          tasks: pool.admitted,
+          tasks: [...pool.admitted, ...(pool.hinted ?? [])],
           spent: pool.rollouts ?? 0,
           reuse: input.reuse ?? null,
         },

@@ -78,6 +78,12 @@ export const delivery = z.strictObject({
     .max(MAX_TESTS)
     .default([])
     .describe("Hidden test files, new or in the place of old ones, in whole."),
+  solved: z
+    .boolean()
+    .default(false)
+    .describe(
+      "For bug only. true: the package has the bug as it comes, and the repository holds its repair. false: you put the bug in.",
+    ),
   check: check.optional().describe("For performance, refactor and migration only."),
 });
 export type Delivery = z.infer<typeof delivery>;

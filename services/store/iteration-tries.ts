@@ -170,7 +170,7 @@ export async function listPieces(
     .select(["kind", "try", "result", "reused_from"])
     .where("experiment", "=", experiment)
     .where("iteration", "=", iteration)
-    .where("kind", "!=", "reply")
+    .where("kind", "not in", ["reply", "rewrite"])
     .orderBy("try")
     .orderBy("kind")
     .orderBy("content_key")

@@ -4,7 +4,7 @@ import { createGpuActivities, createRecordActivities, type SandboxServices } fro
 import type { FilterInput, GroupInput } from "../../activities/types.ts";
 import type { ArtifactRef } from "../../core/artifact.ts";
 import { shortKey } from "../../core/candidates.ts";
-import type { StatementLevel, Task } from "../../core/task.ts";
+import type { Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { encodeCheckpoint, freshCheckpoint, openConversation } from "../../services/policy/index.ts";
 import { findGroup, getJson, listRollouts, recordStatement } from "../../services/store/index.ts";
@@ -225,10 +225,15 @@ describe("filter", () => {
   };
 
   it("admits from the band's low edge to its high one, and asks for more or fewer words outside", async () => {
-    const refine = (level: StatementLevel) => ({ action: "refine", level });
+    const raise = { action: "raise-level", level: 3 };
+    const lower = { action: "lower-level", level: 1 };
     const admit = { action: "admit" };
-    const expected = [refine(3), refine(3), admit, admit, admit, admit, admit, refine(1), refine(1)];
-    for (const [passes, decision] of expected.entries()) expect(await probe(passes)).toEqual(decision);
+    const expected = [raise, raise, admit, admit, admit, admit, admit, lower, lower];
+    for (const [passes, decision] of expected.entries()) {
+      const { diagnosis, ...action } = await probe(passes);
+      expect(action).toEqual(decision);
+      expect(diagnosis === undefined).toBe(action.action === "admit");
+    }
     const rows = await services.db
       .selectFrom("probes")
       .selectAll()
@@ -244,8 +249,8 @@ describe("filter", () => {
   it("drops with the reason once it has refined enough, and labels apply to one level", async () => {
     await recordStatement(services.db, testStatement(task.id, 3, "said more exactly"));
     const again = { recordScope: "filter-2", refinement: 1, level: 3, probed: [2, 3] } as const;
-    expect(await probe(1, again)).toEqual({ action: "drop", reason: "too-hard-at-most-specific" });
-    expect(await probe(7, again)).toEqual({ action: "drop", reason: "between-levels" });
+    expect(await probe(1, again)).toMatchObject({ action: "drop", reason: "too-hard-at-most-specific" });
+    expect(await probe(7, again)).toMatchObject({ action: "drop", reason: "between-levels" });
     const rows = await services.db
       .selectFrom("probes")
       .select(["scope", "candidate", "level", "decision", "label_key"])
@@ -255,8 +260,8 @@ describe("filter", () => {
       .orderBy("candidate")
       .execute();
     expect(rows.map(({ decision }) => decision)).toEqual([
-      "refine",
-      "refine",
+      "raise-level",
+      "lower-level",
       "drop: too-hard-at-most-specific",
       "drop: between-levels",
     ]);

@@ -109,7 +109,7 @@ const PLAUSIBLE: Answers = {
     reason: null,
   }),
   repair: () => ({ candidate: null, reason: "no author writes tasks" }),
-  rewrite: ({ taskId, round }) => ({ taskId: `${taskId}+${round}`, reason: null }),
+  rewrite: ({ taskId, level, round }) => ({ taskId: `${taskId}+${round}`, level, reason: null }),
   rollout: ({ group, member }) => ({
     key: `${group.key}/${member}`,
     exit: "agent",

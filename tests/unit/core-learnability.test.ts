@@ -1,10 +1,8 @@
-/** Filter by learnability and refinement: decisions on counts. */
+/** Filter by learnability: decisions on counts. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { admittedPasses, decide } from "../../core/learnability.ts";
-import { type ProbeOutcome, refinementAction } from "../../core/refinement.ts";
 import { applyOverrides, parseExperimentFile } from "../../core/schemas/index.ts";
-import type { StatementLevel } from "../../core/task.ts";
 
 const half = { low: 0.5, high: 0.5 };
 const band = fc
@@ -99,71 +97,5 @@ evaluation: { sets: { unseen: { environments: [b], tasks: 4 } } }
   it("take the narrowest bands beside them", () => {
     for (const bounds of ["{low: 0, high: 0.125}", "{low: 0.875, high: 1}"])
       expect(withBand(bounds)).not.toThrow();
-  });
-});
-
-const probe: ProbeOutcome = {
-  decision: "admit",
-  level: 1,
-  probed: [1],
-  refinements: 0,
-  maxRefinements: 3,
-  minLevel: 0,
-  maxLevel: 3,
-};
-
-describe("refinement", () => {
-  it("admits in band, says less when too easy and more when too hard", () => {
-    expect(refinementAction(probe)).toEqual({ action: "admit" });
-    expect(refinementAction({ ...probe, decision: "all-pass" })).toEqual({ action: "refine", level: 0 });
-    expect(refinementAction({ ...probe, decision: "too-hard" })).toEqual({ action: "refine", level: 2 });
-  });
-
-  it("drops with the reason", () => {
-    const reason = (change: Partial<ProbeOutcome>) => refinementAction({ ...probe, ...change });
-    const drop = (text: string) => ({ action: "drop", reason: text });
-    expect(reason({ decision: "all-pass", minLevel: 1 })).toEqual(drop("too-easy-at-least-specific"));
-    expect(reason({ decision: "all-fail", level: 3, probed: [3] })).toEqual(
-      drop("too-hard-at-most-specific"),
-    );
-    expect(reason({ decision: "too-easy", level: 2, probed: [1, 2] })).toEqual(drop("between-levels"));
-    expect(reason({ decision: "too-hard", refinements: 3 })).toEqual(drop("refinements-spent"));
-    expect(reason({ decision: "all-fail", maxRefinements: 0 })).toEqual(drop("refinements-spent"));
-  });
-
-  it("ends for every task, within its levels and its budget, without probing a level twice", () => {
-    const level = fc.constantFrom<StatementLevel>(0, 1, 2, 3);
-    fc.assert(
-      fc.property(
-        fc.array(fc.integer({ min: 0, max: 8 }), { minLength: 4, maxLength: 4 }),
-        fc.tuple(level, level, level).map((levels) => levels.sort((a, b) => a - b)),
-        fc.nat({ max: 4 }),
-        (passesAtLevel, [minLevel, start, maxLevel], maxRefinements) => {
-          const probed: StatementLevel[] = [];
-          let current = start!;
-          for (let refinements = 0; ; refinements++) {
-            expect(probed).not.toContain(current);
-            expect(current).toBeGreaterThanOrEqual(minLevel!);
-            expect(current).toBeLessThanOrEqual(maxLevel!);
-            expect(refinements).toBeLessThanOrEqual(maxRefinements);
-            probed.push(current);
-            const passes = passesAtLevel[current]!;
-            const action = refinementAction({
-              ...probe,
-              decision: decide(passes, 8, half),
-              level: current,
-              probed,
-              refinements,
-              maxRefinements,
-              minLevel: minLevel!,
-              maxLevel: maxLevel!,
-            });
-            expect(action.action === "admit").toBe(passes === 4);
-            if (action.action !== "refine") return;
-            current = action.level;
-          }
-        },
-      ),
-    );
   });
 });

@@ -1,0 +1,33 @@
+/** harden: combines a candidate that is always solved with another mistake of its environment. */
+import { random } from "../core/random.ts";
+import { getJson, putJson } from "../services/store/index.ts";
+import { type Candidate, candidateKey } from "../services/synthesis/index.ts";
+import { heartbeating } from "./context.ts";
+import type { SandboxServices } from "./services.ts";
+import type { HardenInput, HardenOutput } from "./types.ts";
+
+export async function harden(services: SandboxServices, input: HardenInput): Promise<HardenOutput> {
+  const { scope, candidate, taskId, round, seed, heldOutShare } = input;
+  return heartbeating(async () => {
+    const environment = await services.environments.byKey(candidate.environment.key);
+    const known = await getJson<Candidate>(services.artifacts, candidate.artifact);
+    const made = await services.synthesis.harden(
+      environment,
+      known,
+      { task: taskId, action: "harden", round },
+      { functions: "train", heldOutShare },
+      random(seed, scope.iteration, "harden", candidate.index, round),
+    );
+    if ("none" in made) return { candidate: null, reason: made.none };
+    return {
+      candidate: {
+        ...candidate,
+        generator: made.generator,
+        key: candidateKey(made),
+        functions: made.functions,
+        artifact: await putJson(services.artifacts, made, "task"),
+      },
+      reason: null,
+    };
+  });
+}

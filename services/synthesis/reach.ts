@@ -1,0 +1,75 @@
+/** How near an agent's change came to the intended one: its lines, its functions, its files. For diagnoses; no reward rests on it. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Reach } from "../../core/diagnosis.ts";
+import { countLines, type LineHunk, lineHunks } from "../../core/line-diff.ts";
+import type { FileChange, Task } from "../../core/task.ts";
+import { languageOf } from "../languages/index.ts";
+import { textsOf } from "./changes.ts";
+
+/** Lines beside the intended ones that still count as the same place. */
+const NEAR = 3;
+
+export interface Reached {
+  readonly reach: Reach;
+  /** Source lines that the agent's change, and the intended one, add or remove. */
+  readonly lines: number;
+  readonly goldLines: number;
+}
+
+/** `root` is the environment's snapshot. Files that only one of the two changes count for `lines`, not for the place. */
+export function reachOf(
+  root: string,
+  task: Pick<Task, "base" | "gold">,
+  change: readonly FileChange[],
+): Reached {
+  const base = textsOf(task.base);
+  const gone = new Set(task.base.filter(({ kind }) => kind === "delete").map(({ path }) => path));
+  const before = (path: string): string => {
+    const known = base.get(path);
+    if (known !== undefined) return known;
+    if (gone.has(path)) return "";
+    try {
+      return readFileSync(join(root, path), "utf8");
+    } catch {
+      // New, or no file.
+      return "";
+    }
+  };
+  const hunksOf = (changes: readonly FileChange[]): Map<string, readonly LineHunk[]> => {
+    const after = textsOf(changes);
+    return new Map(changes.map(({ path }) => [path, lineHunks(before(path), after.get(path) ?? "")]));
+  };
+  const [gold, made] = [hunksOf(task.gold), hunksOf(change)];
+  const total = (all: Map<string, readonly LineHunk[]>): number =>
+    [...all.values()].reduce((sum, hunks) => sum + countLines(hunks), 0);
+  const counted = { lines: total(made), goldLines: total(gold) };
+  const shared = [...gold].flatMap(([path, intended]) => {
+    const own = made.get(path) ?? [];
+    return own.length === 0 ? [] : [{ path, intended, own }];
+  });
+  if (shared.length === 0) return { reach: "none", ...counted };
+  if (shared.some(({ intended, own }) => own.some((one) => intended.some((other) => near(one, other)))))
+    return { reach: "lines", ...counted };
+  const inFunction = shared.some(({ path, intended, own }) => {
+    const around = functionsAround(path, before(path), intended);
+    return [...functionsAround(path, before(path), own)].some((key) => around.has(key));
+  });
+  return { reach: inFunction ? "function" : "file", ...counted };
+}
+
+const near = (a: LineHunk, b: LineHunk): boolean => a.from < b.to + NEAR && b.from < a.to + NEAR;
+
+/** Innermost functions that hunks stand in, by their starts; code outside of any is no place. */
+function functionsAround(path: string, text: string, hunks: readonly LineHunk[]): Set<number> {
+  // The first is the whole source.
+  const functions = (languageOf(path)?.functions(text) ?? []).slice(1);
+  const found = new Set<number>();
+  for (const { from } of hunks) {
+    const inner = functions.findLast(
+      ({ startLine, endLine }) => startLine <= from + 1 && from + 1 <= endLine,
+    );
+    if (inner !== undefined) found.add(inner.start);
+  }
+  return found;
+}

@@ -1,0 +1,108 @@
+/** Rewriting a task's text with its author's model: the same change and tests, other words, and the gates of statements in between. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { lineHunks } from "../../core/line-diff.ts";
+import type { AuthoredText, FileChange, StatementLevel, Task } from "../../core/task.ts";
+import { rewriteText } from "../author/index.ts";
+import type { PreparedEnvironment } from "../environments/types.ts";
+import { taskId, textsOf } from "./changes.ts";
+import { determined, hiddenTests } from "./determined.ts";
+import { findLeaks } from "./leaks.ts";
+import { packageOf, writeStatement } from "./statement.ts";
+import type { AuthorBrief, RewriteRequest } from "./types.ts";
+
+const LEVELS: readonly StatementLevel[] = [0, 1, 2, 3];
+
+export async function rewriteTask(
+  { root }: Pick<PreparedEnvironment, "root">,
+  { task, level, action, diagnosis, round }: RewriteRequest,
+  author: AuthorBrief,
+  signal?: AbortSignal,
+): Promise<{ readonly task: Task } | { readonly none: string }> {
+  const revise = (text: AuthoredText): Task => revised(task, text, { task: task.id, action, round });
+  const topic = {
+    package: packageOf(task.environment),
+    type: task.type,
+    action,
+    diagnosis: diagnosis === null ? "nothing in particular" : `${diagnosis.cause}: ${diagnosis.evidence}`,
+    statement: writeStatement(task, level).text,
+    gold: goldText(root, task),
+    tests: [...hiddenTests(root, task)].map(([path, text]) => `${path}:\n${text}`).join("\n\n"),
+  };
+  const text = await rewriteText(topic, author, (given) => problemsOf(revise(given), task, root), signal);
+  if ("none" in text) return text;
+  const { neededLevel, ...facts } = revise(text).facts;
+  const needed = determined({ ...task, facts: { ...facts, text } }, root).neededLevel;
+  const made = { ...revise(text), facts: { ...facts, ...(needed > 0 && { neededLevel: needed }) } };
+  return { task: made };
+}
+
+/** The id covers the text: another text is another task. */
+export function revised(
+  task: Task,
+  text: AuthoredText,
+  revises: NonNullable<NonNullable<Task["facts"]["origin"]>["revises"]>,
+): Task {
+  const made = { ...task, facts: { ...task.facts, text, origin: { ...task.facts.origin, revises } } };
+  return { ...made, id: taskId(made) };
+}
+
+/** What the gates of statements say of it, and what of the old contract it no longer says; empty = nothing. */
+export function problemsOf(task: Task, before: Task, root: string): readonly string[] {
+  const leaks = LEVELS.flatMap((level) => findLeaks(task, writeStatement(task, level)));
+  const { passed, evidence } = determined(task, root);
+  const { title, body, contract } = task.facts.text!;
+  const said = [title, body, contract].join("\n");
+  const unsaid = specified(before.facts.text?.contract ?? "").filter((span) => !said.includes(span));
+  return [
+    ...new Set(leaks.map((leak) => `it tells ${leak}`)),
+    ...(passed ? [] : [evidence]),
+    ...(task.id === before.id ? ["it is the text as it was"] : []),
+    ...unsaid.map((span) => `the contract said \`${span}\`, which is said no more`),
+  ];
+}
+
+/** Names and values that a contract quotes. */
+const specified = (contract: string): string[] => [
+  ...new Set([...contract.matchAll(/`([^`\n]+)`/g)].map(([, span]) => span!)),
+];
+
+/** The lines that the solution takes away and adds, by file. */
+function goldText(root: string, task: Task): string {
+  const base = textsOf(task.base);
+  const after = textsOf(task.gold);
+  return task.gold.map((change) => fileText(change, base, after, root)).join("\n\n");
+}
+
+function fileText(
+  { path, kind }: FileChange,
+  base: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+  root: string,
+): string {
+  if (kind !== "write") return `${path}: ${kind === "delete" ? "deleted" : "a link"}`;
+  const [old, now] = [base.get(path) ?? onDisk(join(root, path)), after.get(path)!];
+  const hunks = lineHunks(old, now).map(({ from, to, start, end }) =>
+    [
+      `@@ line ${from + 1}`,
+      ...old
+        .split("\n")
+        .slice(from, to)
+        .map((line) => `-${line}`),
+      ...now
+        .split("\n")
+        .slice(start, end)
+        .map((line) => `+${line}`),
+    ].join("\n"),
+  );
+  return `${path}:\n${hunks.join("\n")}`;
+}
+
+function onDisk(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    // A file that the solution adds.
+    return "";
+  }
+}
