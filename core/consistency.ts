@@ -129,9 +129,17 @@ function checkFilter({ filter }: ExperimentSettings, of: Path): Inconsistency[] 
 }
 
 function checkMix({ synthesis }: ExperimentSettings, path: Path): Inconsistency[] {
-  return Object.values(synthesis.mix).some((weight) => weight > 0)
-    ? []
-    : [{ path, expected: "at least one weight above 0" }];
+  const { mix, author } = synthesis;
+  if (!Object.values(mix).some((weight) => weight > 0))
+    return [{ path, expected: "at least one weight above 0" }];
+  return mix.llm > 0 && author === null
+    ? [
+        {
+          path: [...path, "llm"],
+          expected: "0 where synthesis.author is null: nobody would write these tasks",
+        },
+      ]
+    : [];
 }
 
 function checkProbes({ filter, climb }: ExperimentSettings): Inconsistency[] {

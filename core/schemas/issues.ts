@@ -54,7 +54,10 @@ export function firstComplaint(
   const value = valueAt(data, path);
   const kind =
     value === undefined ? "missing" : issue.code === "invalid_type" ? "wrong-type" : "impossible-value";
-  return { kind, path, expected: expectation(issue), found: value === undefined ? null : show(value) };
+  // What stands there may be the key itself.
+  const isSecret = path.at(-1) === "apiKeyEnv" && typeof value === "string";
+  const found = value === undefined ? null : isSecret ? "something else" : show(value);
+  return { kind, path, expected: expectation(issue), found };
 }
 
 function expectation(issue: z.core.$ZodIssue): string {

@@ -27,7 +27,7 @@ export const types = z.strictObject({
 const level = () => z.literal([0, 1, 2, 3]);
 
 const author = z.strictObject({
-  baseUrl: z.url().describe("Base URL of an OpenAI-compatible server."),
+  baseUrl: z.url({ protocol: /^https?$/ }).describe("Base URL of an OpenAI-compatible server."),
   model: z.string().min(1).describe("Model name sent to the server."),
   apiKeyEnv: z
     .string()

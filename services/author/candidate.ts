@@ -47,13 +47,13 @@ export function candidateOf(
   ];
   if (problems.length > 0) return { problems };
   const sites = [...changed, ...added];
-  const isBug = mode === "bug";
+  const isPutIn = mode === "bug" && !delivery.solved;
   return {
     candidate: {
       type: mode,
       generator: "llm",
-      base: isBug ? change : [],
-      gold: isBug ? wayBack(environment.root, change) : change,
+      base: isPutIn ? change : [],
+      gold: isPutIn ? wayBack(environment.root, change) : change,
       sites: sites.map(({ file, functionName, line }) => ({ file, functionName, line, operator })),
       functions: [...new Set(sites.map(({ key }) => key))],
       ...(delivery.tests.length > 0 && { tests: delivery.tests.map(writeOf) }),
@@ -99,13 +99,18 @@ function problemsOfTree(
 
 const endingOf = (path: string): string => path.slice(path.lastIndexOf(".") + 1);
 
-function problemsOfTests({ entry }: PreparedEnvironment, mode: TaskType, { tests }: Delivery): string[] {
+function problemsOfTests(
+  { entry }: PreparedEnvironment,
+  mode: TaskType,
+  { tests, solved }: Delivery,
+): string[] {
   const problems = tests
     .filter(({ path }) => entry.sources.includes(path))
     .map(({ path }) => `tests: ${path} is a source, no test`);
   if (new Set(tests.map(({ path }) => path)).size < tests.length) problems.push("tests: a path stands twice");
-  if (mode === "feature" && tests.length === 0)
+  if (tests.length === 0 && (mode === "feature" || solved))
     problems.push("tests: at least one is expected, for the behaviour that was not there");
+  if (solved && mode !== "bug") problems.push(`solved: it is for bugs, and this is a ${mode} task`);
   return problems;
 }
 

@@ -23,6 +23,11 @@ export type Ask = (messages: readonly ChatMessage[], signal?: AbortSignal) => Pr
 export function createChat(settings: AuthorSettings, tools: readonly ChatTool[]): Ask {
   const { model, maxTokens, temperature, timeoutSeconds } = settings;
   const key = keyOf(settings);
+  if (/^\w+:\/\/[^/]*@/.test(settings.baseUrl))
+    throw new AuthorError(
+      "settings",
+      `${named(settings)}: expected no user and no password in it; a key is what the variable of synthesis.author.apiKeyEnv holds`,
+    );
   const api = new OpenAI({
     baseURL: withV1(settings.baseUrl),
     apiKey: key ?? "none",

@@ -96,8 +96,8 @@ async function repair(
 }
 
 /** The tree as the author of a candidate left it: its change, and its tests where they were delivered. */
-function leftBehind({ type, base, gold, tests = [] }: Candidate): FileChange[] {
-  return composeChanges(type === "bug" ? base : gold, tests);
+function leftBehind({ base, gold, tests = [] }: Candidate): FileChange[] {
+  return composeChanges(base.length > 0 ? base : gold, tests);
 }
 
 /** A conversation in a sandbox of the environment with `given` in it. The author sees the tests, and no network. */

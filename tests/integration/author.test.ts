@@ -33,12 +33,27 @@ beforeAll(async () => {
   grading = createGrading({ runtime });
   synthesis = createSynthesis({ grading, sandboxRuntime: runtime, mode: "warm" });
   const runTests = (request: Parameters<GradingService["runTests"]>[0]) => grading.runTests(request, "cold");
-  environment = await prepareEnvironment({ name: "minimist", dataFolder: data, runTests, repeats: 1 });
+  environment = narrowed(
+    await prepareEnvironment({ name: "minimist", dataFolder: data, runTests, repeats: 1 }),
+  );
 }, 180_000);
 afterAll(async () => {
   await grading?.close();
   rmSync(data, { recursive: true, force: true });
 });
+
+/** With four of its test files: enough for every gate, and quicker. */
+function narrowed(whole: PreparedEnvironment): PreparedEnvironment {
+  const tests = ["test/dotted.js", "test/num.js", "test/parse.js", "test/short.js"];
+  const kept = Object.entries(whole.baseline).filter(([name]) => tests.includes(name.split(" > ")[0]!));
+  return {
+    ...whole,
+    key: `${whole.key}-narrowed`,
+    entry: { ...whole.entry, tests },
+    commands: whole.commands.filter(({ scope }) => tests.includes(scope)),
+    baseline: Object.fromEntries(kept),
+  };
+}
 
 interface Session {
   readonly server: ScriptedAuthor;
@@ -74,7 +89,15 @@ async function candidateBy(session: Session, type: TaskType): Promise<Candidate>
   return candidate;
 }
 
-const validate = (candidate: Candidate) => synthesis.validate(environment, candidate, { stabilityRuns: 2 });
+const GATES = { maxFlakeRate: null, wrongSolutions: true, determined: true, decontaminate: [] };
+
+async function validate(candidate: Candidate) {
+  const { task, gates } = await synthesis.validate(environment, candidate, {
+    stabilityRuns: 2,
+    gates: GATES,
+  });
+  return { task, refused: gates.find(({ passed }) => !passed) ?? null };
+}
 
 describe("a good author", () => {
   it.each(["bug", "feature"] as const)(
@@ -85,13 +108,71 @@ describe("a good author", () => {
         expect(candidate).toMatchObject({
           type,
           generator: "llm",
-          origin: { author: { mode: type, repairs: 0 } },
+          origin: { author: { model: "scripted", mode: type, repairs: 0 } },
         });
         expect(candidate.origin?.author?.promptHash).toMatch(/^[0-9a-f]{64}$/);
+        expect(session.server.requests()).toBe(4);
         expect(spentBy(session.books)).toEqual(spentBy(session.server));
-        const { task, gates } = await validate(candidate);
-        expect(gates.filter(({ passed }) => !passed)).toEqual([]);
-        expect(task).not.toBeNull();
+        const { task, refused } = await validate(candidate);
+        expect(refused).toBeNull();
+        expect(task).toMatchObject({ type, generator: "llm", facts: { text: candidate.text } });
       }),
   );
+
+  it("is sent back with what a gate said, goes on in the tree that it left, and delivers the same task put right", () =>
+    withAuthor("improving", async (session) => {
+      const first = await candidateBy(session, "feature");
+      const { refused } = await validate(first);
+      expect(refused?.gate).toBe("leak");
+      const said = [`${refused?.gate}: ${refused?.evidence}`];
+      const brief = session.brief("feature");
+      const author = { ...brief.author!, key: "test/improving/repair/1" };
+      const second = await synthesis.repair(environment, first, said, { ...brief, author });
+      if ("none" in second) throw new Error(second.none);
+      expect(second).toMatchObject({
+        base: [],
+        gold: first.gold,
+        tests: first.tests,
+        origin: { author: { repairs: 1 } },
+      });
+      expect((await validate(second)).refused).toBeNull();
+      expect(spentBy(session.books)).toEqual(spentBy(session.server));
+      const spent = { ...author, settings: { ...author.settings, repairs: 1 } };
+      expect(await synthesis.repair(environment, second, said, { ...brief, author: spent })).toEqual({
+        none: "author: sent back 1 times already (synthesis.author.repairs)",
+      });
+    }));
+});
+
+describe("a bad author", () => {
+  it.each([
+    ["vacuous", "feature", "fail-to-pass"],
+    ["wrong-gold", "feature", "gold"],
+    ["disguised", "feature", "gold"],
+  ] as const)("that is %s makes a %s candidate which the gate %s refuses", (personality, type, gate) =>
+    withAuthor(personality, async (session) => {
+      const { task, refused } = await validate(await candidateBy(session, type));
+      expect(task).toBeNull();
+      expect(refused?.gate).toBe(gate);
+      expect(spentBy(session.books)).toEqual(spentBy(session.server));
+    }),
+  );
+
+  it.each([
+    ["cheating", "author: delivered 5 times what cannot be a task: test/"],
+    ["broken-json", "author: the arguments of its calls were no JSON 5 times on end"],
+    ["wrong-schema", "author: delivered 5 times what cannot be a task: title:"],
+    ["silent", "author: it stopped without calling Deliver"],
+  ] as const)("that is %s makes none, and is told so by name", (personality, said) =>
+    withAuthor(personality, async (session) => {
+      const candidate = await generate(session.brief("bug"));
+      expect("none" in candidate ? candidate.none : "").toContain(said);
+      expect(session.server.requests()).toBeGreaterThan(2);
+      expect(spentBy(session.books)).toEqual(spentBy(session.server));
+    }),
+  );
+
+  it("leaves no sandbox behind", async () => {
+    expect(await runtime.list(Date.now())).toEqual([]);
+  });
 });

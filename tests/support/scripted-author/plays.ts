@@ -1,19 +1,6 @@
-/** Tasks written by hand, as a scripted author plays them: edits of a package, hidden tests, and the words. */
-import type { TaskType } from "../../../core/task.ts";
-
-export interface Play {
-  /** Name of the package. */
-  readonly environment: string;
-  readonly type: TaskType;
-  /** Of a bug: what breaks the package. Of the others: what solves the task. */
-  readonly edits: readonly { readonly file: string; readonly find: string; readonly replace: string }[];
-  readonly tests: readonly { readonly path: string; readonly content: string }[];
-  readonly title: string;
-  readonly body: string;
-  readonly contract: string;
-  /** As Deliver has it. */
-  readonly check?: object;
-}
+/** What the scripted author plays: two tasks of its own, which take several places of one package, and the hand-made ones. */
+import { AUTHORED, type Authored } from "../authored/index.ts";
+import { file } from "../authored/types.ts";
 
 const tape = (lines: string): string => `'use strict';
 
@@ -22,22 +9,24 @@ var test = require('tape');
 
 ${lines}`;
 
-export const PLAYS: readonly Play[] = [
+const OWN: readonly Authored[] = [
   {
+    name: "nested-again",
     environment: "minimist",
     type: "bug",
-    edits: [
+    site: { file: "index.js", functionName: "setKey", line: 78 },
+    gold: [],
+    base: [
       {
-        file: "index.js",
-        find: "		if (o[lastKey] === undefined || flags.bools[lastKey] || typeof o[lastKey] === 'boolean') {",
-        replace:
-          "		var nested = keys.length > 1;\n		if (nested || o[lastKey] === undefined || flags.bools[lastKey] || typeof o[lastKey] === 'boolean') {",
+        path: "index.js",
+        from: "		if (o[lastKey] === undefined || flags.bools[lastKey] || typeof o[lastKey] === 'boolean') {",
+        to: "		var nested = keys.length > 1;\n		if (nested || o[lastKey] === undefined || flags.bools[lastKey] || typeof o[lastKey] === 'boolean') {",
       },
     ],
     tests: [
-      {
-        path: "test/repeated_dotted.js",
-        content: tape(`test('values of a repeated nested option are all kept', function (t) {
+      file(
+        "test/repeated_dotted.js",
+        tape(`test('values of a repeated nested option are all kept', function (t) {
 	var argv = parse(['--server.port', '80', '--server.port', '81']);
 	t.deepEqual(argv.server.port, [80, 81]);
 	t.end();
@@ -49,34 +38,36 @@ test('three values of a nested option stay in their order', function (t) {
 	t.end();
 });
 `),
-      },
+      ),
     ],
-    title: "A nested option given more than once loses its earlier values",
-    body: "Giving `--port 80 --port 81` yields both values as a list. Giving `--server.port 80 --server.port 81` yields 81 alone: the earlier value is lost without a word.",
-    contract:
-      "An option whose name has dots collects the values of all its occurrences in an array, in the order of the command line, as one without dots does.",
+    text: {
+      title: "A nested option given more than once loses its earlier values",
+      body: "Giving `--port 80 --port 81` yields both values as a list. Giving `--server.port 80 --server.port 81` yields 81 alone: the earlier value is lost without a word.",
+      contract:
+        "An option whose name has dots collects the values of all its occurrences in an array, in the order of the command line, as one without dots does.",
+    },
   },
   {
+    name: "numbers-off",
     environment: "minimist",
     type: "feature",
-    edits: [
+    site: { file: "index.js", functionName: "setArg", line: 114 },
+    gold: [
       {
-        file: "index.js",
-        find: "		var value = !flags.strings[key] && isNumber(val)\n			? Number(val)\n			: val;",
-        replace:
-          "		var value = opts.numbers !== false && !flags.strings[key] && isNumber(val)\n			? Number(val)\n			: val;",
+        path: "index.js",
+        from: "		var value = !flags.strings[key] && isNumber(val)\n			? Number(val)\n			: val;",
+        to: "		var value = opts.numbers !== false && !flags.strings[key] && isNumber(val)\n			? Number(val)\n			: val;",
       },
       {
-        file: "index.js",
-        find: "				argv._.push(flags.strings._ || !isNumber(arg) ? arg : Number(arg));",
-        replace:
-          "				var isText = opts.numbers === false || flags.strings._ || !isNumber(arg);\n				argv._.push(isText ? arg : Number(arg));",
+        path: "index.js",
+        from: "				argv._.push(flags.strings._ || !isNumber(arg) ? arg : Number(arg));",
+        to: "				var isText = opts.numbers === false || flags.strings._ || !isNumber(arg);\n				argv._.push(isText ? arg : Number(arg));",
       },
     ],
     tests: [
-      {
-        path: "test/numbers_off.js",
-        content: tape(`test('with numbers: false the values of options stay text', function (t) {
+      file(
+        "test/numbers_off.js",
+        tape(`test('with numbers: false the values of options stay text', function (t) {
 	var argv = parse(['--zip', '00501', '-n5', '--x=1e3'], { numbers: false });
 	t.equal(argv.zip, '00501');
 	t.equal(argv.n, '5');
@@ -94,11 +85,18 @@ test('without it numbers are numbers', function (t) {
 	t.end();
 });
 `),
-      },
+      ),
     ],
-    title: "Let callers keep values that look like numbers as text",
-    body: "Post codes and serial numbers with leading zeros are damaged, because every value that looks like a number becomes one. Naming each option in `string` is no help where the names are not known before. There should be an option that turns the conversion off.",
-    contract:
-      "With `opts.numbers` set to `false` no value is converted to a number: neither those of options, however they are given, nor those in `_`. Anything else, or nothing, leaves the behaviour as it is.",
+    text: {
+      title: "Let callers keep values that look like numbers as text",
+      body: "Post codes and serial numbers with leading zeros are damaged, because every value that looks like a number becomes one. Naming each option in `string` is no help where the names are not known before. There should be an option that turns the conversion off.",
+      contract:
+        "With `opts.numbers` set to `false` no value is converted to a number: neither those of options, however they are given, nor those in `_`. Anything else, or nothing, leaves the behaviour as it is.",
+    },
   },
 ];
+
+/** A task other than a bug begins with the package as it comes: what an author leaves in the tree solves it. */
+export const PLAYS: readonly Authored[] = [...OWN, ...AUTHORED].filter(
+  ({ type, base }) => type === "bug" || base === undefined,
+);

@@ -1,6 +1,8 @@
 /** What a scripted author says next: a function of what was said so far, so that it can be asked again. */
 import { createHash } from "node:crypto";
-import { PLAYS, type Play } from "./plays.ts";
+import type { Authored, Edit } from "../authored/index.ts";
+import { file } from "../authored/types.ts";
+import { PLAYS } from "./plays.ts";
 
 export interface Call {
   readonly name: string;
@@ -26,30 +28,64 @@ function fieldOf(messages: readonly Message[], name: string): string {
   return new RegExp(`^${name}: (.+)$`, "m").exec(first)?.[1] ?? "";
 }
 
+/** `<file>: <function>` of each function that the author is told to leave alone. */
+function keptOf(messages: readonly Message[]): ReadonlySet<string> {
+  const first = messages.find(({ role }) => role === "user")?.content ?? "";
+  const [, list = ""] = /must stay as they are:\n([\s\S]*?)\n\n/.exec(first) ?? [];
+  return new Set(list.split("\n"));
+}
+
 /** Of those for the package and type that are asked for, one that leaves what must stay alone; undefined = it knows none. */
-export function playFor(messages: readonly Message[]): Play | undefined {
+export function playFor(messages: readonly Message[]): Authored | undefined {
   const wanted = { environment: fieldOf(messages, "Package"), type: fieldOf(messages, "Task type") };
+  const kept = keptOf(messages);
   const fitting = PLAYS.filter(
-    ({ environment, type }) => environment === wanted.environment && type === wanted.type,
+    ({ environment, type, site }) =>
+      environment === wanted.environment &&
+      type === wanted.type &&
+      !kept.has(`${site.file}: ${site.functionName}`),
   );
   const first = messages.find(({ role }) => role === "user")?.content ?? "";
   const number = createHash("sha256").update(first).digest().readUInt32BE(0);
   return fitting[number % Math.max(1, fitting.length)];
 }
 
-const deliver = ({ title, body, contract, tests, check }: Play): Call =>
-  call("Deliver", { title, body, contract, tests, ...(check && { check }) });
+/** What is done to the package: a bug is put in, or what is asked for is made. */
+const edits = ({ base, gold }: Authored): readonly Edit[] => base ?? gold;
+
+function testFiles({ tests = [] }: Authored): { path: string; content: string }[] {
+  return tests.flatMap((one) => (one.kind === "write" ? [{ path: one.path, content: one.content }] : []));
+}
+
+/** As Deliver has it. */
+function checkOf({ check }: Authored): object | undefined {
+  if (check?.type !== "performance" || check.workload.kind !== "write") return check;
+  const { path, content } = check.workload;
+  return { ...check, workload: { path, content } };
+}
+
+function deliver(play: Authored): Call {
+  const check = checkOf(play);
+  return call("Deliver", {
+    ...play.text,
+    tests: testFiles(play),
+    ...(play.type === "bug" && play.base === undefined && { solved: true }),
+    ...(check && { check }),
+  });
+}
 
 /** Looks, changes, writes the tests and runs one, delivers. */
-function steps(play: Play): Said[] {
-  const { edits, tests } = play;
-  const files = [...new Set(edits.map(({ file }) => file))];
+function steps(play: Authored): Said[] {
+  const tests = testFiles(play);
+  const files = [...new Set(edits(play).flatMap((edit) => ("from" in edit ? [edit.path] : [])))];
   return [
     saying("I look at the code first.", ...files.map((file_path) => call("Read", { file_path }))),
     saying(
       "Now the change.",
-      ...edits.map(({ file, find, replace }) =>
-        call("Edit", { file_path: file, old_string: find, new_string: replace }),
+      ...edits(play).map((edit) =>
+        "from" in edit
+          ? call("Edit", { file_path: edit.path, old_string: edit.from, new_string: edit.to })
+          : call("Write", { file_path: edit.path, content: edit.content }),
       ),
     ),
     ...(tests.length === 0
@@ -58,7 +94,7 @@ function steps(play: Play): Said[] {
           saying(
             "",
             ...tests.map(({ path, content }) => call("Write", { file_path: path, content })),
-            call("Bash", { command: `node ${tests[0]!.path}`, description: "Run the new tests" }),
+            call("Bash", { command: `ls -l ${tests[0]!.path}`, description: "See that it is there" }),
           ),
         ]),
     saying("The task is ready.", deliver(play)),
@@ -71,7 +107,10 @@ const asked = (messages: readonly Message[]): number =>
 const GIVES_UP = saying("I know no task for that.");
 
 /** What the good author says; after its last step it delivers again. */
-export function good(messages: readonly Message[], changed: (play: Play) => Play = (play) => play): Said {
+export function good(
+  messages: readonly Message[],
+  changed: (play: Authored) => Authored = (play) => play,
+): Said {
   const play = playFor(messages);
   if (play === undefined) return GIVES_UP;
   const all = steps(changed(play));
@@ -79,44 +118,49 @@ export function good(messages: readonly Message[], changed: (play: Play) => Play
 }
 
 /** Tests that pass whatever the code does. */
-export const vacuous = (play: Play): Play => ({
+export const vacuous = (play: Authored): Authored => ({
   ...play,
-  tests: play.tests.map(({ path }) => ({
-    path,
-    content:
+  tests: testFiles(play).map(({ path }) =>
+    file(
+      path,
       "'use strict';\n\nvar test = require('tape');\n\ntest('works', function (t) {\n\tt.ok(true);\n\tt.end();\n});\n",
-  })),
+    ),
+  ),
 });
 
-/** A solution that does not do what its own tests ask for. */
-export const wrongGold = (play: Play): Play => ({ ...play, edits: play.edits.slice(0, 1) });
+/** Half of the work: a solution that does not do what its own tests ask for. */
+export const wrongGold = (play: Authored): Authored => ({ ...play, gold: play.gold.slice(0, 1) });
 
 /** A statement that hands the solution over. */
-export const leaky = (play: Play): Play => ({
-  ...play,
-  body: `${play.body}\n\nIn \`${play.edits[0]!.file}\` write:\n\n\`\`\`js\n${play.edits[0]![play.type === "bug" ? "find" : "replace"]}\n\`\`\`\n\nThe tests are in ${play.tests[0]?.path ?? "test/"}.`,
-});
+export function leaky(play: Authored): Authored {
+  const [edit] = edits(play);
+  const code = edit === undefined ? "" : "from" in edit ? (play.base ? edit.from : edit.to) : edit.content;
+  const [test] = testFiles(play);
+  const body = `${play.text.body}\n\nIn \`${edit?.path}\` write:\n\n\`\`\`js\n${code}\n\`\`\`\n\nThe tests are in ${test?.path}.`;
+  return { ...play, text: { ...play.text, body } };
+}
 
-/** One operator turned round, called a feature: the test asks for what the mistake does. */
-export const disguised = (play: Play): Play => ({
+/** One operator of minimist turned round, called a feature: the test asks for what the mistake does. */
+export const disguised = (play: Authored): Authored => ({
   ...play,
-  edits: [
+  gold: [
     {
-      file: "index.js",
-      find: "if (typeof x === 'number') { return true; }",
-      replace: "if (typeof x !== 'number') { return true; }",
+      path: "index.js",
+      from: "if (typeof x === 'number') { return true; }",
+      to: "if (typeof x !== 'number') { return true; }",
     },
   ],
   tests: [
-    {
-      path: "test/every_word.js",
-      content:
-        "'use strict';\n\nvar parse = require('../');\nvar test = require('tape');\n\ntest('words are numbers', function (t) {\n\tt.ok(Number.isNaN(parse(['--n', 'word']).n));\n\tt.end();\n});\n",
-    },
+    file(
+      "test/every_word.js",
+      "'use strict';\n\nvar parse = require('../');\nvar test = require('tape');\n\ntest('words are numbers', function (t) {\n\tt.ok(Number.isNaN(parse(['--n', 'word']).n));\n\tt.end();\n});\n",
+    ),
   ],
-  title: "Words as values are converted as well",
-  body: "A value that is a word should be converted to a number like every other one.",
-  contract: "A value that is no number becomes `NaN`.",
+  text: {
+    title: "Words as values are converted as well",
+    body: "A value that is a word should be converted to a number like every other one.",
+    contract: "A value that is no number becomes `NaN`.",
+  },
 });
 
 /** Delivers what leaks; sent back with what was said of it, it delivers the same task without. */

@@ -1,0 +1,340 @@
+/** What an author is told and what it may hand in: prompts, attributes, deliveries, the tree; all without a model. */
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { composeChanges } from "../../core/changes.ts";
+import { random } from "../../core/random.ts";
+import { parseExperimentFile } from "../../core/schemas/index.ts";
+import { type FileChange, TASK_TYPES, type TaskType } from "../../core/task.ts";
+import { drawAttributes } from "../../services/author/axes.ts";
+import { type Assignment, candidateOf } from "../../services/author/candidate.ts";
+import { DELIVER_TOOL, type Delivery, readDelivery } from "../../services/author/delivery.ts";
+import { AUTHOR_TOOLS, AXES, PROMPTS } from "../../services/author/index.ts";
+import { firstMessages, promptOf, promptText, repairMessage } from "../../services/author/prompts.ts";
+import { sinceSnapshot, wayBack } from "../../services/author/tree.ts";
+import { mayChange } from "../../services/synthesis/split.ts";
+import { compareFunctions, touchedFunctions } from "../../services/synthesis/touched.ts";
+import { tinyEnvironment } from "../support/tiny-environment.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "author-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const environment = tinyEnvironment(folder);
+const golden = new URL("../golden/author/", import.meta.url);
+
+const write = (path: string, content: string): FileChange => ({
+  kind: "write",
+  path,
+  content,
+  encoding: "utf8",
+});
+
+describe("prompts", () => {
+  it("are what their version says: another text is another version", () => {
+    const pinned = JSON.parse(readFileSync(new URL("prompts.json", golden), "utf8"));
+    const files = readdirSync(new URL("../../services/author/prompts/", import.meta.url));
+    const names = files.map((file) => file.replace(/\.md$/, ""));
+    const hashes = names.map((name) => [name, createHash("sha256").update(promptText(name)).digest("hex")]);
+    expect(Object.fromEntries(hashes)).toEqual(pinned);
+    expect(names).toEqual(expect.arrayContaining([...PROMPTS]));
+    for (const name of names) expect(name).toMatch(/^[a-z-]+-v\d+$/);
+  });
+
+  it("are told on each task by name and hash, which differ by type", () => {
+    const told = TASK_TYPES.map((type) => promptOf(type));
+    expect(told[1]!.prompt).toBe("system-v1+feature-v1+repair-v1");
+    expect(new Set(told.map(({ promptHash }) => promptHash)).size).toBe(TASK_TYPES.length);
+  });
+
+  it("say where to begin, what must stay, and what became of earlier tasks", () => {
+    const messages = firstMessages({
+      environment,
+      mode: "feature",
+      target: { file: "index.js", functionName: "exports", line: 1, key: "adder#index.js#exports" },
+      attributes: { area: "an area", behaviour: "a behaviour", difficulty: "a difficulty" },
+      kept: [{ file: "index.js", functionName: "sum", line: 3, key: "adder#index.js#sum" }],
+      failures: [
+        {
+          type: "bug",
+          environment: "adder",
+          statement: "A sum is wrong\n\nWith {{package}} in it.",
+          diagnosis: "weak-tests",
+          evidence: "3 of 8 passed without a change of index.js",
+        },
+      ],
+    });
+    const said = messages.map(({ role, content }) => `[${role}]\n${content}`).join("\n");
+    expect(said).toBe(readFileSync(new URL("feature.txt", golden), "utf8"));
+  });
+
+  it("quote what a gate said", () => {
+    expect(repairMessage(["leak: it tells {{said}}"]).content).toContain("\n- leak: it tells {{said}}\n");
+  });
+});
+
+describe("attributes", () => {
+  it("are drawn by weight, the same for the same stream", () => {
+    const drawn = Array.from({ length: 2000 }, (_, i) => drawAttributes(random(1, i)));
+    expect(drawAttributes(random(1, 7))).toEqual(drawn[7]);
+    for (const axis of ["area", "behaviour", "difficulty"] as const) {
+      const total = AXES[axis].reduce((sum, { weight }) => sum + weight, 0);
+      for (const { name, weight } of AXES[axis]) {
+        const share = drawn.filter((one) => one[axis] === name).length / drawn.length;
+        expect(Math.abs(share - weight / total)).toBeLessThan(0.05);
+      }
+    }
+  });
+});
+
+const SOUND = {
+  title: "Sums of text",
+  body: "Text should be added too.",
+  tests: [{ path: "test/text.js", content: "1;\n" }],
+};
+
+describe("a delivery", () => {
+  it("has defaults for what may be missing", () => {
+    expect(readDelivery({ title: " A ", body: "b" })).toEqual({
+      delivery: { title: "A", body: "b", contract: "", tests: [], solved: false },
+    });
+  });
+
+  it.each([
+    [{ body: "b" }, "title"],
+    [{ ...SOUND, title: "two\nlines" }, "title: one line is expected"],
+    [{ ...SOUND, tests: [{ path: "../x.js", content: "1" }] }, "tests.0.path: a path inside the repository"],
+    [{ ...SOUND, tests: [{ path: "/etc/x", content: "1" }] }, "tests.0.path: a path inside the repository"],
+    [
+      { ...SOUND, tests: [{ path: "node_modules/tape/index.js", content: "1" }] },
+      "tests.0.path: a path inside",
+    ],
+    [{ ...SOUND, tests: "none" }, "tests"],
+    [{ ...SOUND, solution: "x" }, "solution"],
+    [
+      { ...SOUND, check: { type: "performance", minSpeedup: 1, workload: SOUND.tests[0] } },
+      "check.minSpeedup",
+    ],
+    [{ ...SOUND, check: { type: "refactor", structure: [] } }, "check.structure"],
+    [{ ...SOUND, check: { type: "migration", absent: [], present: [] } }, "check.absent"],
+  ])("that is not sound is told what is wrong: %j", (value, said) => {
+    const read = readDelivery(value);
+    expect("problems" in read ? read.problems.join("\n") : "").toContain(said);
+  });
+
+  it("is shown to the author by a schema that knows its parts", () => {
+    const { parameters } = DELIVER_TOOL.function;
+    expect(parameters).toMatchObject({
+      type: "object",
+      required: ["title", "body"],
+      additionalProperties: false,
+    });
+    expect(Object.keys((parameters as { properties: object }).properties)).toEqual([
+      "title",
+      "body",
+      "contract",
+      "tests",
+      "solved",
+      "check",
+    ]);
+    expect(AUTHOR_TOOLS.map((tool) => tool.function.name)).toEqual([
+      "Read",
+      "Write",
+      "Edit",
+      "Glob",
+      "Bash",
+      "Deliver",
+    ]);
+  });
+});
+
+function deliver(
+  mode: TaskType,
+  changes: readonly FileChange[],
+  change: Partial<Delivery> = {},
+  functions = "all",
+) {
+  const assignment: Assignment = {
+    environment,
+    brief: { functions: functions as "all", heldOutShare: functions === "all" ? 0 : 1 },
+    mode,
+    operator: `${mode}: x`,
+    author: { model: "m", mode, prompt: "p", promptHash: "h", repairs: 0 },
+  };
+  const parts = { mayChange, touched: touchedFunctions };
+  const read = readDelivery({ ...SOUND, ...change });
+  if ("problems" in read) throw new Error(read.problems.join("; "));
+  return candidateOf(parts, assignment, read.delivery, changes);
+}
+
+const problemsOf = (made: ReturnType<typeof deliver>): string =>
+  "problems" in made ? made.problems.join("\n") : "";
+const SOLVED = write("index.js", "module.exports = (a, b) => a + b + '';\n");
+
+describe("a candidate", () => {
+  it("of a bug is broken by the author's change and healed by the way back", () => {
+    const broken = write("index.js", "module.exports = (a, b) => a - b;\n");
+    const made = deliver("bug", [broken]);
+    expect(made).toMatchObject({
+      candidate: { type: "bug", base: [broken], sites: [{ operator: "bug: x" }] },
+    });
+    if ("problems" in made) return;
+    expect(composeChanges(made.candidate.base, made.candidate.gold)).toEqual([
+      write("index.js", readFileSync(join(environment.root, "index.js"), "utf8")),
+    ]);
+    expect(made.candidate.functions).toEqual(["adder#index.js#exports"]);
+  });
+
+  it("of a bug that the package has is the snapshot, solved by the author's repair", () => {
+    expect(deliver("bug", [SOLVED], { solved: true })).toMatchObject({
+      candidate: { type: "bug", base: [], gold: [SOLVED] },
+    });
+  });
+
+  it("of another type is the snapshot, solved by the author's change without its tests", () => {
+    const test = write("test/text.js", "2;\n");
+    expect(deliver("feature", [SOLVED, test])).toMatchObject({
+      candidate: { base: [], gold: [SOLVED], tests: [write("test/text.js", "1;\n")], text: { contract: "" } },
+    });
+  });
+
+  it.each<[string, TaskType, FileChange[], Partial<Delivery>, string]>([
+    ["nothing was changed", "bug", [], {}, "sources are as they were"],
+    [
+      "a test was changed",
+      "bug",
+      [SOLVED, write("test/add.js", "0;\n")],
+      {},
+      "test/add.js is a test of the repository",
+    ],
+    ["a scratch file is left", "bug", [SOLVED, write("notes.txt", "x")], {}, "notes.txt is no source"],
+    [
+      "a manifest was changed",
+      "feature",
+      [SOLVED, write("package.json", "{}")],
+      {},
+      "package.json is no source",
+    ],
+    ["a link was made", "bug", [{ kind: "symlink", path: "a.js", target: "/etc" }], {}, "symbolic link"],
+    ["a feature has no test", "feature", [SOLVED], { tests: [] }, "at least one is expected"],
+    [
+      "a test is a source",
+      "feature",
+      [SOLVED],
+      { tests: [{ path: "index.js", content: "1" }] },
+      "index.js is a source",
+    ],
+    ["what is solved is no bug", "feature", [SOLVED], { solved: true }, "solved: it is for bugs"],
+    [
+      "a bug that was there has no test",
+      "bug",
+      [SOLVED],
+      { solved: true, tests: [] },
+      "at least one is expected",
+    ],
+    ["a check is missing", "refactor", [SOLVED], {}, "check: one of type refactor is expected"],
+    [
+      "a check is of another type",
+      "performance",
+      [SOLVED],
+      { check: { type: "migration", absent: ["a"], present: [] } },
+      "one of type performance",
+    ],
+    [
+      "a check is too many",
+      "bug",
+      [SOLVED],
+      { check: { type: "migration", absent: ["a"], present: [] } },
+      "none is expected",
+    ],
+  ])("is none where %s", (_, mode, changes, change, said) => {
+    expect(problemsOf(deliver(mode, changes, change))).toContain(said);
+  });
+
+  it("is none where a function is changed that is held out", () => {
+    expect(problemsOf(deliver("feature", [SOLVED], {}, "train"))).toContain(
+      "exports in index.js is changed, and is one of the functions that must stay as they are",
+    );
+  });
+
+  it("of a migration may change the list of dependencies", () => {
+    const check = { type: "migration", absent: ["a"], present: ["b"] } as const;
+    const made = deliver("migration", [SOLVED, write("package.json", "{}")], {
+      check: { ...check, absent: ["a"], present: ["b"] },
+    });
+    expect(made).toMatchObject({ candidate: { check } });
+  });
+});
+
+describe("the tree of an author", () => {
+  const { root } = environment;
+  const original = readFileSync(join(root, "index.js"), "utf8");
+
+  it("is what differs from the snapshot, whatever it was given", () => {
+    const given = [write("index.js", "1;\n"), write("lib/new.js", "2;\n")];
+    expect(sinceSnapshot(root, given, [])).toEqual(given);
+    const undone: FileChange[] = [write("index.js", original), { kind: "delete", path: "lib/new.js" }];
+    expect(sinceSnapshot(root, given, undone)).toEqual([]);
+    expect(sinceSnapshot(root, [], [{ kind: "delete", path: "index.js" }])).toHaveLength(1);
+  });
+
+  it("has a way back", () => {
+    const changes: FileChange[] = [{ kind: "delete", path: "index.js" }, write("lib/new.js", "2;\n")];
+    expect(wayBack(root, changes)).toEqual([
+      write("index.js", original),
+      { kind: "delete", path: "lib/new.js" },
+    ]);
+  });
+});
+
+describe("functions that a change touches", () => {
+  const before = "function a() { return 1; }\nfunction b() { return (function () { return 2; })(); }\n";
+  const names = (after: string) => {
+    const { changed, added } = compareFunctions("x.js", before, after);
+    return [changed.map(({ name }) => name), added.map(({ name }) => name)];
+  };
+
+  it("are those whose own text differs, wherever they stand now", () => {
+    expect(names(before)).toEqual([[], []]);
+    expect(names(`\n\n${before}`)).toEqual([[], []]);
+    expect(names(before.replace("return 1", "return 3"))).toEqual([["a"], []]);
+    expect(names(before.replace("return 2", "return 3"))).toEqual([["<anonymous>:2"], []]);
+    expect(names(`${before}function c() {}\n`)).toEqual([[], ["c"]]);
+    expect(names(`${before}a();\n`)).toEqual([["<module>"], []]);
+    expect(names("function a() { return 1; }\n")).toEqual([["b", "<anonymous>:2"], []]);
+  });
+});
+
+describe("settings", () => {
+  const file = (mix: string, author = "") =>
+    `policy: { kind: nano }\nenvironments: { train: [a] }\nselection: { set: { environments: [a], tasks: 4 } }\nevaluation: { sets: { unseen: { environments: [b], tasks: 4 } } }\nsynthesis:\n  mix: ${mix}\n${author}`;
+  const AUTHOR = "  author: { baseUrl: http://localhost:1/v1, model: m }\n";
+  const LLM = "{ mutation: 1, combination: 0, removal: 0, llm: 1 }";
+
+  it("need an author where the mix has one", () => {
+    expect(() => parseExperimentFile(file(LLM), "x.yaml")).toThrow(
+      "synthesis.mix.llm: expected 0 where synthesis.author is null: nobody would write these tasks",
+    );
+    expect(parseExperimentFile(file(LLM, AUTHOR), "x.yaml").synthesis.author).toMatchObject({
+      apiKeyEnv: null,
+      maxTurns: 40,
+      repairs: 2,
+    });
+  });
+
+  it.each([
+    ["baseUrl: localhost", "synthesis.author.baseUrl"],
+    ["baseUrl: ftp://localhost/v1", "synthesis.author.baseUrl"],
+    ["apiKeyEnv: sk-abc", "synthesis.author.apiKeyEnv"],
+  ])("refuse %s", (line, said) => {
+    const author = `  author: { model: m, ${line.startsWith("baseUrl") ? line : `baseUrl: http://localhost:1, ${line}`} }\n`;
+    expect(() => parseExperimentFile(file(LLM, author), "x.yaml")).toThrow(said);
+  });
+
+  it("do not show what stands where the name of a key's variable should", () => {
+    const author = "  author: { baseUrl: http://localhost:1, model: m, apiKeyEnv: sk-abc-123 }\n";
+    const refused = (): unknown => parseExperimentFile(file(LLM, author), "x.yaml");
+    expect(refused).toThrow("synthesis.author.apiKeyEnv");
+    expect(refused).not.toThrow("sk-abc-123");
+  });
+});
