@@ -1,6 +1,7 @@
 /** harden: combines a candidate that is always solved with another mistake of its environment. */
 import { random } from "../core/random.ts";
-import { getJson, putJson } from "../services/store/index.ts";
+import { scopeKey } from "../core/scope.ts";
+import { getJson, keepEarlierForm, putJson } from "../services/store/index.ts";
 import { type Candidate, candidateKey } from "../services/synthesis/index.ts";
 import { heartbeating } from "./context.ts";
 import type { SandboxServices } from "./services.ts";
@@ -19,6 +20,8 @@ export async function harden(services: SandboxServices, input: HardenInput): Pro
       random(seed, scope.iteration, "harden", candidate.index, round),
     );
     if ("none" in made) return { candidate: null, reason: made.none };
+    const { artifact } = candidate;
+    await keepEarlierForm(services.db, { scope: scopeKey(scope), candidate: candidate.index, artifact });
     return {
       candidate: {
         ...candidate,

@@ -8,6 +8,7 @@ import {
   getTask,
   hashJson,
   isWhole,
+  keepRefusedForm,
   putJson,
   recordStatement,
   recordTask,
@@ -31,6 +32,8 @@ interface Validation {
   readonly gates: readonly GateVerdict[];
   /** What the validation rests on, the solved tree with it; null where there is no task. */
   readonly evidence: ValidationEvidence | null;
+  /** Of the statement that the task got; absent = the level asked for. */
+  readonly level?: StatementLevel;
 }
 
 interface ValidationEvidence extends Evidence {
@@ -56,36 +59,49 @@ export async function validate(services: SandboxServices, input: ValidateInput):
       },
     } as const;
     const whole = (found: Validation) => stillRests(services, found, level);
-    const { taskId, gates, evidence } = await pieceOf<Validation>(services, of, whole, () =>
+    const {
+      taskId,
+      gates,
+      evidence,
+      level: written = level,
+    } = await pieceOf<Validation>(services, of, whole, () =>
       inSandbox(services, ofCandidate("validation", candidate, input), () =>
         runGates(services, input, signal),
       ),
     );
-    const rejectedBy = gates.find((gate) => !gate.passed)?.gate ?? null;
-    await recordValidation(services.db, {
-      scope: input.recordScope,
-      candidate: candidate.index,
-      task_id: taskId,
-      generator: candidate.generator,
-      outcome: rejectedBy ?? "valid",
-      gates: [...gates],
-      evidence,
-    });
-    return { taskId, rejectedBy };
+    const refusal = gates.find((gate) => !gate.passed);
+    const outcome = refusal?.gate ?? "valid";
+    const form = { scope: input.recordScope, candidate: candidate.index, outcome, gates: [...gates] };
+    // The row is the valid form's that was probed, until there is another.
+    if (taskId === null && input.revision !== undefined)
+      await keepRefusedForm(services.db, { ...form, artifact: candidate.artifact });
+    else
+      await recordValidation(services.db, {
+        ...form,
+        task_id: taskId,
+        generator: candidate.generator,
+        evidence,
+      });
+    return {
+      taskId,
+      rejectedBy: refusal?.gate ?? null,
+      message: refusal?.evidence ?? null,
+      level: written,
+    };
   });
 }
 
 /** Whether task and statement are, to the byte, those that passed the gates. */
 async function stillRests(
   { db, artifacts }: SandboxServices,
-  { taskId, evidence }: Validation,
-  level: StatementLevel,
+  { taskId, evidence, level }: Validation,
+  asked: StatementLevel,
 ): Promise<boolean> {
   if (taskId === null) return true;
   const { artifact } = await getTask(db, taskId);
   if (!(await isWhole(artifacts, artifact as ArtifactRef))) return false;
   const task = await getJson<Task>(artifacts, artifact as ArtifactRef);
-  const { hash } = await getStatement(db, taskId, level);
+  const { hash } = await getStatement(db, taskId, level ?? asked);
   return hashJson(evidence) === hashJson(restsOn(task, evidence?.tree ?? "", hash));
 }
 
@@ -107,13 +123,13 @@ async function runGates(
   const { task, gates } = await services.synthesis.validate(environment, proposal, { stabilityRuns, signal });
   if (gates.some(({ gate, passed }) => !passed && BLAMES_ENVIRONMENT.has(gate)))
     await services.environments.check(environment.key);
-  let evidence: ValidationEvidence | null = null;
-  if (task !== null) {
-    const statement = writeStatement(task, level);
-    await recordTask(services.db, task, await putJson(services.artifacts, task, "task"));
-    await recordStatement(services.db, statement);
-    const solved = await gradedTreeHash({ environment, task, change: task.gold });
-    evidence = restsOn(task, solved, statement.hash);
-  }
-  return { candidate: candidate.index, taskId: task?.id ?? null, gates, evidence };
+  const refused = { candidate: candidate.index, taskId: null, gates, evidence: null };
+  if (task === null) return refused;
+  // A statement that leaves out what the tests need is never tried.
+  const written = Math.max(level, task.facts.neededLevel ?? 0) as StatementLevel;
+  const statement = writeStatement(task, written);
+  await recordTask(services.db, task, await putJson(services.artifacts, task, "task"));
+  await recordStatement(services.db, statement);
+  const solved = await gradedTreeHash({ environment, task, change: task.gold });
+  return { ...refused, taskId: task.id, evidence: restsOn(task, solved, statement.hash), level: written };
 }

@@ -12,8 +12,9 @@ export {
 export { readBudget, spendBudget } from "./budget.ts";
 export { differingPaths } from "./canonical.ts";
 export { type ComparedRecord, comparedRecord, type PoolStatistics } from "./comparison.ts";
+export { type CostRecord, type GeneratorYield, readCost } from "./cost.ts";
 export { connectDatabase, type Db, describeUrl, openDatabase } from "./database.ts";
-export { showRollout, showTask } from "./details.ts";
+export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";
 export { type DiskWatermark, requireDisk } from "./disk.ts";
 export { experimentsUsing } from "./environment-use.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
@@ -133,6 +134,7 @@ export {
   getStatement,
   getTask,
   keepEarlierForm,
+  keepRefusedForm,
   recordEnvironment,
   recordProbe,
   recordStatement,
@@ -142,6 +144,7 @@ export {
   validationEvidence,
 } from "./tasks.ts";
 export type { PhaseTime } from "./timeline.ts";
+export { planTrial, type TrialPlan } from "./trial-plan.ts";
 export { findVerdict, type GradedRollout, takeOverRollout } from "./tries.ts";
 export { readTry, type TryRecord } from "./try-record.ts";
 export { addSandboxSeconds, requireBudget, type SandboxUse } from "./usage.ts";

@@ -51,7 +51,7 @@ export async function recordValidation(db: Executor, validation: Row<"validation
   await upsert(db, "validations", validation, ["scope", "candidate"]);
 }
 
-/** A candidate as it was before it was sent back to its author. */
+/** A candidate as it was before it was sent back to its author or combined, or as it was refused afterwards. */
 export interface EarlierForm {
   readonly outcome: string;
   readonly gates: readonly object[];
@@ -72,16 +72,43 @@ export async function keepEarlierForm(
       .forUpdate()
       .executeTakeFirst();
     if (row === undefined) return;
-    const earlier = (row.repairs ?? []) as EarlierForm[];
-    if (earlier.some(({ artifact }) => artifact.sha256 === of.artifact.sha256)) return;
     const form: EarlierForm = { outcome: row.outcome, gates: row.gates as object[], artifact: of.artifact };
-    await tx
-      .updateTable("validations")
-      .set({ repairs: JSON.stringify([...earlier, form]) })
-      .where("scope", "=", of.scope)
-      .where("candidate", "=", of.candidate)
-      .execute();
+    await appendForm(tx, of, (row.repairs ?? []) as EarlierForm[], form);
   });
+}
+
+/** A form that a gate refused after an earlier one had been valid, which stays what the row says. */
+export async function keepRefusedForm(
+  db: Db,
+  { scope, candidate, ...form }: { readonly scope: string; readonly candidate: number } & EarlierForm,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const row = await tx
+      .selectFrom("validations")
+      .select("repairs")
+      .where("scope", "=", scope)
+      .where("candidate", "=", candidate)
+      .forUpdate()
+      .executeTakeFirst();
+    if (row !== undefined)
+      await appendForm(tx, { scope, candidate }, (row.repairs ?? []) as EarlierForm[], form);
+  });
+}
+
+/** Once: the same form again changes nothing. */
+async function appendForm(
+  tx: Executor,
+  { scope, candidate }: { readonly scope: string; readonly candidate: number },
+  earlier: readonly EarlierForm[],
+  form: EarlierForm,
+): Promise<void> {
+  if (earlier.some(({ artifact }) => artifact.sha256 === form.artifact.sha256)) return;
+  await tx
+    .updateTable("validations")
+    .set({ repairs: JSON.stringify([...earlier, form]) })
+    .where("scope", "=", scope)
+    .where("candidate", "=", candidate)
+    .execute();
 }
 
 /** What the task's validations rest on; those that say nothing of it are left out. */
