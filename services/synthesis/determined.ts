@@ -59,7 +59,8 @@ export function hiddenTests(root: string, task: Pick<Task, "hiddenFiles" | "veri
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     }
   for (const [path, text] of textsOf(task.verifier?.files ?? [])) tests.set(path, text);
-  return new Map([...tests].filter(([path]) => SOURCE_FILE.test(path)));
+  // A check of its type lies outside of the tree.
+  return new Map([...tests].filter(([path]) => SOURCE_FILE.test(path) && !path.startsWith("/")));
 }
 
 const squeeze = (text: string): string => text.replace(/\s+/g, " ").trim();

@@ -60,7 +60,8 @@ export function intentsOf(message: string): ReadonlySet<Intent> {
     LABELS.filter(([, pattern]) => label !== null && pattern.test(label)).map(([intent]) => intent),
   );
   if (labelled.length > 0) return new Set(labelled);
-  const subject = lines[0]?.text ?? "";
+  // A release is headed by its version.
+  const subject = lines.find((line) => /\p{L}{3}/u.test(line.text) && !isChore(line))?.text ?? "";
   return new Set(WORDS.filter(([, pattern]) => pattern.test(subject)).map(([intent]) => intent));
 }
 

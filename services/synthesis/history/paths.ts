@@ -3,13 +3,15 @@ import { partOf, type TreeLanguage } from "../../environments/detect.ts";
 import { isAtOrBelow } from "../../environments/paths.ts";
 import type { CatalogueEntry } from "../../environments/types.ts";
 
-export type PathRole = "source" | "test" | "manifest" | "docs" | "generated" | "other";
+export type PathRole = "source" | "test" | "manifest" | "data" | "docs" | "generated" | "other";
 
 const GENERATED =
   /(^|\/)(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|go\.sum|poetry\.lock|uv\.lock|pdm\.lock|Pipfile\.lock|Cargo\.lock)$|(^|\/)(node_modules|vendor|third_party|bower_components)\/|^(dist|build|umd|coverage)\/|\.min\.[a-z]+$|\.map$|_pb2?\.(py|go)$|\.pb\.go$/;
 const TESTS = /(^|\/)(tests?|__tests__|spec|testdata|fixtures)\//;
 const MANIFEST =
   /^(package\.json|go\.mod|pyproject\.toml|setup\.(py|cfg)|requirements[^/]*\.txt|component\.json|bower\.json)$/;
+/** What a program reads as it runs; settings of tools begin with a dot or are called so. */
+const DATA = /^(?!(?:.*\/)?(?:\.|[tj]sconfig|.*\.config\.|lerna|renovate|typings))(?:.*)\.(json|ya?ml)$/;
 const DOCS =
   /\.(md|mdx|rst|adoc|markdown)$|^(docs?|examples?|website)\/|(^|\/)(LICEN[CS]E|CHANGELOG|CHANGES|HISTORY|AUTHORS|CONTRIBUTORS|README|NOTICE|SECURITY|TODO)[^/]*$|\.txt$/i;
 
@@ -29,7 +31,8 @@ export function roleOf(path: string, entry: Pick<CatalogueEntry, "sources" | "te
   if (part === "tests" || TESTS.test(path)) return "test";
   if (MANIFEST.test(path)) return "manifest";
   if (DOCS.test(path)) return "docs";
-  return part === "sources" ? "source" : "other";
+  if (part === "sources") return "source";
+  return DATA.test(path) ? "data" : "other";
 }
 
 /** Lines at a file's beginning in which its maker says so. */

@@ -16,7 +16,7 @@ const WORKLOADS = /^(bench|benchmarks?|perf)(\/[^/]+|)\.(c?js|mjs|py)$/;
 const decode = (bytes: Uint8Array): string => Buffer.from(bytes).toString("utf8");
 
 /** Roles whose text is read. */
-const READ: readonly PathRole[] = ["source", "test", "manifest"];
+const READ: readonly PathRole[] = ["source", "test", "manifest", "data"];
 
 async function read(history: History, changes: readonly (ChangedPath & { role: PathRole })[]) {
   const wanted = changes.filter(({ role }) => READ.includes(role));
@@ -110,6 +110,7 @@ class Survey {
     if (sources.length === 0) return skip("formatting-only");
     const tests = files.filter(({ role }) => role === "test");
     const manifests = files.filter((file) => file.role === "manifest" && manifestMatters(file));
+    const data = files.filter(({ role }) => role === "data");
     const answer = await classify({
       message: commit.message,
       sources,
@@ -124,7 +125,10 @@ class Survey {
     const functions = sources.flatMap(({ path, before, after }) =>
       changedFunctions(path, before, after).map((name) => ({ file: path, name })),
     );
-    return { ...size, outcome: { usable: { ...answer, sources: [...all, ...manifests], tests, functions } } };
+    return {
+      ...size,
+      outcome: { usable: { ...answer, sources: [...all, ...manifests, ...data], tests, functions } },
+    };
   }
 
   private async sources(sha: string): Promise<Sources> {

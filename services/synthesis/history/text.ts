@@ -58,7 +58,7 @@ export function withoutPointers(text: string): string {
     )
     .replace(/(?:\bby\s+)?(?<![\w/])@[a-z\d](?:[a-z\d-]*[a-z\d])?(?![\w/@-])/gi, "")
     .replace(/[\w.+-]+@[\w-]+\.[\w.]+/g, "")
-    .replace(/[([][\s,;:&/and]*[)\]]/g, "")
+    .replace(/[([](?:[\s,;:&/-]|\b(?:and|in|by|via|see|from|for|of)\b)*[)\]]/gi, "")
     .replace(/\s+([,.;:])/g, "$1")
     .replace(/[ \t]{2,}/g, " ")
     .replace(/[\s,;:–-]+$/g, "")

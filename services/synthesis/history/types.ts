@@ -32,7 +32,7 @@ export interface ChangedFile {
 export interface Usable {
   readonly type: TaskType;
   readonly check: TypeCheck | null;
-  /** Sources, and the manifest where the change needs it. */
+  /** Sources, data beside them, and the manifest where the change needs it. */
   readonly sources: readonly ChangedFile[];
   readonly tests: readonly ChangedFile[];
   /** Public names that were not there before. */
