@@ -1,6 +1,7 @@
 /** The report of an experiment: one HTML page that needs nothing else, for a browser or for paper. */
 import type { ReportData } from "../../services/store/index.ts";
 import { climbFigures, updateRows } from "./climb.ts";
+import { costSection } from "./cost.ts";
 import { headlineTable, improvement, learningCurve } from "./evaluation.ts";
 import { exampleSection } from "./example.ts";
 import { table } from "./figure.ts";
@@ -81,6 +82,7 @@ export function renderReport(data: ReportData, links: readonly ReportLink[] = []
   const mix = taskMixFigure(data.mix);
   const climb = climbFigures(data.updates);
   const time = timeFigure(summary.timings);
+  const cost = costSection(data);
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -98,6 +100,7 @@ ${section(
     html`<details class="data"><summary>Every update in numbers</summary>${table(updateRows(data.updates))}</details>`,
 )}
 ${time && section("Time", time)}
+${cost && section("Cost", cost)}
 ${section(
   "Example trajectories",
   ...(data.examples.length > 0

@@ -3,6 +3,7 @@ import { sql } from "kysely";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import { type Amendment, amendedAtOnce, pinnedSettings } from "../../core/steering.ts";
 import type { ArtifactStore } from "./artifacts.ts";
+import { type CostRecord, readCost } from "./cost.ts";
 import { type RolloutDetail, showRollout } from "./details.ts";
 import { ArtifactError } from "./errors.ts";
 import { type ExperimentRow, getExperiment, type IterationRow } from "./experiments.ts";
@@ -42,6 +43,7 @@ export interface ReportData {
   readonly pools: readonly PoolSeries[];
   readonly updates: readonly UpdatePoint[];
   readonly mix: readonly TaskMix[];
+  readonly cost: CostRecord;
   /** At most three. */
   readonly examples: readonly ReportExample[];
 }
@@ -167,6 +169,7 @@ export async function collectReport(
     pools,
     updates,
     mix,
+    cost: await readCost(db, name),
     examples,
   };
 }

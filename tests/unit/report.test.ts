@@ -7,6 +7,8 @@ import { renderReport } from "../../apps/report/index.ts";
 import { axis, groupedBars, linePlot, stackedBars } from "../../apps/report/plot.ts";
 import { compact, duration, integerTicks, linear, niceStep, ticks } from "../../apps/report/scale.ts";
 import { changes, settingRows } from "../../apps/report/settings.ts";
+import { NO_COST } from "../../core/cost.ts";
+import { NO_TOKENS } from "../../core/spend.ts";
 import type { ReportData } from "../../services/store/index.ts";
 import {
   policyRef,
@@ -206,6 +208,18 @@ describe("an example", () => {
   });
 });
 
+const NOTHING_SPENT: ReportData["cost"] = {
+  entries: [],
+  yields: [],
+  updates: 0,
+  attempts: { failed: 0, superseded: 0, open: 0 },
+  settings: {
+    budget: { usd: null, authorTokens: null, sandboxHours: null },
+    prices: {},
+    policyModel: "nano",
+  },
+};
+
 function reportData(change: Partial<ReportData> = {}): ReportData {
   return {
     summary: {
@@ -226,6 +240,7 @@ function reportData(change: Partial<ReportData> = {}): ReportData {
     pools: [],
     updates: [],
     mix: [],
+    cost: NOTHING_SPENT,
     examples: [],
     ...change,
   };
@@ -289,6 +304,25 @@ describe("a report", () => {
     );
     expect(elements(page)).not.toContain("script");
     expect(page.split("&lt;script&gt;").length - 1).toBeGreaterThanOrEqual(10);
+  });
+
+  it("shows what each iteration cost by phase, in money where there is any, and what it leaves out", () => {
+    const part = { ...NO_COST, phase: "climb", iteration: 1, generator: null, task: null } as const;
+    const tokens = { ...NO_TOKENS, prompt: 1234, text: 10 };
+    const entries = [
+      { ...part, rollouts: 3, tokens, usd: 0.5 },
+      { ...part, iteration: 2, phase: "probe", rollouts: 1, tokens, usd: 0.25, unpricedSeconds: 61 } as const,
+      { ...part, iteration: 0, phase: "evaluate", rollouts: 2, uncountedRollouts: 2 } as const,
+    ];
+    const page = renderReport(reportData({ cost: { ...NOTHING_SPENT, entries } }));
+    elements(page);
+    for (const text of ["US dollars per iteration", "$0.75", "iteration 2: probing them, $0.25", "2,468"])
+      expect(page).toContain(text);
+    expect(page).toContain("Without a price: 0 tokens, 1 min 1 s of sandboxes. Tokens of 2 rollouts");
+    const unpriced = entries.map((entry) => ({ ...entry, usd: 0 }));
+    const tokensOnly = renderReport(reportData({ cost: { ...NOTHING_SPENT, entries: unpriced } }));
+    expect(tokensOnly).toContain("Tokens per iteration");
+    expect(renderReport(reportData())).not.toContain("per iteration");
   });
 
   it("draws one dot per set, mode and iteration measured", () => {
