@@ -129,8 +129,10 @@ export interface GroupFacts {
   readonly policy: { readonly id: string };
 }
 
-export function describeGroup(group: GroupFacts, update: number): Description {
-  return describe(`${group.size} rollouts of ${group.taskId} for update ${update}, by ${group.policy.id}`, {
+/** `update`: that it is for; null where it is asked for by hand. */
+export function describeGroup(group: GroupFacts, update: number | null): Description {
+  const purpose = update === null ? "asked for" : `for update ${update}`;
+  return describe(`${group.size} rollouts of ${group.taskId} ${purpose}, by ${group.policy.id}`, {
     group: code(group.key),
     task: `${code(group.taskId)}, statement of level ${group.level}`,
     policy: code(group.policy.id),

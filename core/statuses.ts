@@ -7,6 +7,10 @@ export type ExperimentStatus = (typeof EXPERIMENT_STATUSES)[number];
 export const ITERATION_STATUSES = ["pending", "pool", "climb", "select", "finished", "failed"] as const;
 export type IterationStatus = (typeof ITERATION_STATUSES)[number];
 
+/** Of a task: in a pool; given up by the filter; probed, and worded or made anew since; not probed. */
+export const TASK_OUTCOMES = ["admitted", "dropped", "revised", "unprobed"] as const;
+export type TaskOutcome = (typeof TASK_OUTCOMES)[number];
+
 /** What a group of rollouts is for; a checkpoint that stands for election is evaluated, too. */
 export const GROUP_PHASES = ["probe", "climb", "evaluate"] as const;
 export type GroupPhase = (typeof GROUP_PHASES)[number];

@@ -1,5 +1,6 @@
 /** Shapes of requests and answers, as the validator checks them and the OpenAPI document shows them. */
 import { z } from "zod";
+import { COST_GROUPINGS } from "../../core/cost.ts";
 import { ABLATIONS } from "../../core/experiment.ts";
 import { SKIPPABLE } from "../../core/steering.ts";
 import {
@@ -33,6 +34,10 @@ export const byName = z.strictObject({ name: experimentName });
 
 export const ofIteration = z.strictObject({
   iteration: whole(1, COUNT_LIMIT).optional().describe("Only that of one iteration."),
+});
+
+export const costQuery = z.strictObject({
+  by: z.enum(COST_GROUPINGS).optional().describe("What its parts have in common; phase by default."),
 });
 
 const word = z.string().regex(FILTER_WORD);
@@ -124,6 +129,16 @@ export const evaluationBody = z.strictObject({
   greedy: z.boolean().optional().describe("Greedy decoding, one sample per task."),
   cold: z.boolean().optional().describe("Grade every rollout in a new process."),
 });
+export const trialBody = z
+  .strictObject({
+    experiment: experimentName
+      .optional()
+      .describe("Whose policy, limits and sampling; by default the latest that made the task."),
+    policy: policyOrLatest.optional(),
+    level: z.int().min(0).max(3).optional().describe("Of the statement; by default as it was probed last."),
+    seed: z.int().min(0).max(0xffffffff).optional().describe("Another seed is another rollout."),
+  })
+  .nullish();
 export const evaluationParams = z.strictObject({ name: experimentName, policy: word, set: word, mode: word });
 
 export const scheduleName = z

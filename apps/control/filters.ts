@@ -1,7 +1,7 @@
 /** The filters that each list of the record has: every face makes its parameters of these. Nothing heavy is imported here. */
 import { IMPORT_FORMATS } from "../../core/formats.ts";
 import { POLICY_KINDS } from "../../core/policy.ts";
-import { EXPERIMENT_STATUSES, GROUP_PHASES, ITERATION_STATUSES } from "../../core/statuses.ts";
+import { EXPERIMENT_STATUSES, GROUP_PHASES, ITERATION_STATUSES, TASK_OUTCOMES } from "../../core/statuses.ts";
 import { GENERATORS, TASK_TYPES, VERDICT_OUTCOMES } from "../../core/task.ts";
 import type {
   EvaluationFilters,
@@ -55,6 +55,7 @@ export const FILTERS = {
     environment,
     type: choice("Type", TASK_TYPES),
     generator: choice("What it was made by", [...GENERATORS, "import"]),
+    outcome: choice("What probing came to", TASK_OUTCOMES),
   } satisfies FiltersOf<TaskFilters>,
   imports: { format: choice("Format", IMPORT_FORMATS) } satisfies FiltersOf<ImportFilters>,
   rollouts: {

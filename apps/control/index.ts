@@ -2,6 +2,7 @@
 
 export { checkEnvironments, checkPolicy, codeVersion } from "./checks.ts";
 export { type ArmNames, type ComparedPool, type Comparison, compareExperiments } from "./compare.ts";
+export { showCost } from "./cost.ts";
 export { PageError, type PageErrorKind } from "./cursors.ts";
 export { diffTries, type Part } from "./diff.ts";
 export {
@@ -106,3 +107,4 @@ export {
   stopExperiment,
 } from "./steering.ts";
 export { type Triggered, triggerSchedule } from "./trigger.ts";
+export { startTrial, type Trial, type TrialChoices, trialOutcome } from "./try.ts";

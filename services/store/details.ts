@@ -4,6 +4,7 @@ import type { FileChange, Statement, Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { type ArtifactStore, getJson } from "./artifacts.ts";
 import { StoreError } from "./errors.ts";
+import { type Lineage, taskLineage } from "./lineage.ts";
 import { findRollout, type RolloutRow } from "./rollouts.ts";
 import type { Executor } from "./rows.ts";
 import { getStatement, getTask, type ProbeRow, type ValidationRow } from "./tasks.ts";
@@ -22,6 +23,8 @@ export interface TaskDetail {
   readonly statements: readonly Statement[];
   readonly validations: readonly ValidationRow[];
   readonly probes: readonly ProbeRow[];
+  /** Of every candidate that it is a revision of. */
+  readonly lineage: readonly Lineage[];
 }
 
 /** Throws StoreError `missing`, or ArtifactError when the trajectory or the verdict's log is not readable. */
@@ -51,7 +54,7 @@ async function flagsIn(artifacts: ArtifactStore, log: ArtifactRef | null): Promi
 /** Throws StoreError `missing`, or ArtifactError when the task is not readable. */
 export async function showTask(db: Executor, artifacts: ArtifactStore, id: string): Promise<TaskDetail> {
   const row = await getTask(db, id);
-  const [task, statements, validations, probes] = await Promise.all([
+  const [task, statements, validations, probes, lineage] = await Promise.all([
     getJson<Task>(artifacts, row.artifact as ArtifactRef),
     db.selectFrom("statements").selectAll().where("task_id", "=", id).orderBy("level").execute(),
     db
@@ -69,6 +72,7 @@ export async function showTask(db: Executor, artifacts: ArtifactStore, id: strin
       .orderBy("candidate")
       .orderBy("refinement")
       .execute(),
+    taskLineage(db, id),
   ]);
   return {
     task,
@@ -80,5 +84,6 @@ export async function showTask(db: Executor, artifacts: ArtifactStore, id: strin
     })),
     validations,
     probes,
+    lineage,
   };
 }

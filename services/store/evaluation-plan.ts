@@ -10,11 +10,15 @@ import type { Executor } from "./rows.ts";
 import { showExperiment } from "./summary.ts";
 import { findTaskSet } from "./tasks.ts";
 
-export interface EvaluationPlan {
+export interface PlannedPolicy {
+  /** The iteration that the policy is of. */
   readonly scope: Scope;
   /** With every amendment so far. */
   readonly settings: ExperimentSettings;
   readonly policy: PolicyRef;
+}
+
+export interface EvaluationPlan extends PlannedPolicy {
   readonly set: {
     readonly name: string;
     readonly hash: string;
@@ -51,31 +55,42 @@ export async function latestRate(
 /** In place of a policy's id: the last one that the experiment chose. */
 const LATEST = "latest";
 
-/** Throws StoreError `missing` for an unknown experiment, policy or set. */
-export async function planEvaluation(
+/** Throws StoreError `missing` for an unknown experiment or policy. */
+export async function planPolicy(
   db: Executor,
-  wanted: { readonly experiment: string; readonly policy: string; readonly set: string },
-): Promise<EvaluationPlan> {
-  const { experiment } = wanted;
+  { experiment, policy: wanted }: { readonly experiment: string; readonly policy: string },
+): Promise<PlannedPolicy> {
   const recorded = await getExperiment(db, experiment);
   const settings = amended(
     recorded.settings as ExperimentSettings,
     recorded.amendments as unknown as readonly Amendment[],
     Number.POSITIVE_INFINITY,
   );
-  const { kind: _, ...policy } = await getPolicy(db, await policyId(db, experiment, wanted.policy));
+  const { kind: _, ...policy } = await getPolicy(db, await policyId(db, experiment, wanted));
+  return {
+    scope: { experiment, iteration: await policyIteration(db, experiment, policy.id), try: 1 },
+    settings,
+    policy,
+  };
+}
+
+/** Throws StoreError `missing` for an unknown experiment, policy or set. */
+export async function planEvaluation(
+  db: Executor,
+  wanted: { readonly experiment: string; readonly policy: string; readonly set: string },
+): Promise<EvaluationPlan> {
+  const { experiment } = wanted;
+  const planned = await planPolicy(db, wanted);
   const hash = await taskSetHash(db, experiment, wanted.set);
   const row = hash === undefined ? undefined : await findTaskSet(db, hash);
   if (row === undefined) {
     throw new StoreError(
       "missing",
-      `experiment "${experiment}" has no task set "${wanted.set}" yet; its sets are ${Object.keys(settings.evaluation.sets).join(", ")}`,
+      `experiment "${experiment}" has no task set "${wanted.set}" yet; its sets are ${Object.keys(planned.settings.evaluation.sets).join(", ")}`,
     );
   }
   return {
-    scope: { experiment, iteration: await policyIteration(db, experiment, policy.id), try: 1 },
-    settings,
-    policy,
+    ...planned,
     set: {
       name: wanted.set,
       hash: row.hash,

@@ -34,6 +34,8 @@ export interface TaskFilters {
   readonly environment?: string | undefined;
   readonly type?: string | undefined;
   readonly generator?: string | undefined;
+  /** `TaskOutcome`, in this experiment and iteration where they are named. */
+  readonly outcome?: string | undefined;
 }
 export interface ImportFilters {
   readonly format?: string | undefined;
@@ -144,24 +146,32 @@ export async function pageIterations(db: Executor, query: PageQuery<IterationFil
 }
 
 export async function pageTasks(db: Executor, query: PageQuery<TaskFilters>) {
-  const { experiment, iteration, environment, type, generator } = query.filters;
+  const { experiment, iteration, environment, type, generator, outcome } = query.filters;
   const rows = db
     .selectFrom("tasks as t")
     .select(["t.id", "t.environment", "t.type", "t.generator", "t.functions", "t.created_at"]);
-  const scope =
-    iteration === undefined
-      ? sql`starts_with(v.scope, ${`${experiment}/it/`})`
-      : experiment === undefined
-        ? sql`v.scope like ${`%/it/${iteration}/try/%`}`
-        : sql`starts_with(v.scope, ${`${experiment}/it/${iteration}/`})`;
+  const inScope = (table: "v" | "p") => {
+    const column = sql.ref(`${table}.scope`);
+    if (experiment === undefined)
+      return iteration === undefined ? sql`true` : sql`${column} like ${`%/it/${iteration}/try/%`}`;
+    return sql`starts_with(${column}, ${`${experiment}/it/${iteration === undefined ? "" : `${iteration}/`}`})`;
+  };
   const made =
     (experiment !== undefined || iteration !== undefined) &&
-    sql<boolean>`exists (select 1 from validations v where v.task_id = t.id and ${scope})`;
+    sql<boolean>`exists (select 1 from validations v where v.task_id = t.id and ${inScope("v")})`;
+  // Of several probes the best counts: a task may be a candidate again.
+  const probed = sql`(select case
+      when count(*) = 0 then 'unprobed'
+      when bool_or(p.decision = 'admit') then 'admitted'
+      when bool_or(p.decision like 'drop%') then 'dropped'
+      else 'revised' end
+    from probes p where p.task_id = t.id and ${inScope("p")})`;
   const conditions = [
     made,
     inEnvironment(environment),
     equals("t.type", type),
     equals("t.generator", generator),
+    outcome !== undefined && sql<boolean>`${probed} = ${outcome}`,
   ];
   return page(rows, sql<string>`t.id`, conditions, query);
 }

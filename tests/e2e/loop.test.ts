@@ -92,6 +92,27 @@ describe("the loop", { timeout: 900_000 }, () => {
     expect(await run(["report", "first", "--out", report])).toMatchObject({ code: 0 });
   });
 
+  it("tries a task of its pool once more: recorded, the same again, and part of no result", async () => {
+    const { items } = await undisturbed.json(
+      "task",
+      "list",
+      "--experiment",
+      "first",
+      "--outcome",
+      "admitted",
+    );
+    expect(items).toHaveLength(2);
+    const trial = await undisturbed.json("task", "try", items[0].id, "--seed", "5");
+    expect(trial).toMatchObject({ experiment: "first", policy: first.policy.id, seed: 5 });
+    expect(trial.row).toMatchObject({ key: trial.rollout, task_id: items[0].id });
+    expect(["passed", "failed"]).toContain(trial.row.outcome);
+    expect(trial.trajectory.messages.length).toBeGreaterThan(2);
+    expect(await undisturbed.json("task", "try", items[0].id, "--seed", "5")).toEqual(trial);
+    const { pools } = await undisturbed.json("pool", "first");
+    expect(pools).toMatchObject([{ iteration: 1, admitted: 2, updates: expect.any(Number) }]);
+    expect((await undisturbed.json("show", "first")).iterations).toEqual(first.iterations);
+  });
+
   it("is joined, not repeated, when it has finished; the same name with other settings is refused", async () => {
     expect((await undisturbed.json("run", experiment, "--name", "first")).policy).toEqual(first.policy);
     const refused = await undisturbed.run(["run", experiment, "--name", "first", "--set", "climb.updates=4"]);

@@ -1,8 +1,9 @@
 /** What is said of pools: candidates by what they came to, novelty, the words of statements; of pools with and without a filter, and given ones. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { showPools } from "../../apps/control/index.ts";
+import { showPools, tasksPage } from "../../apps/control/index.ts";
 import {
   createExperiment,
+  planTrial,
   putJson,
   recordIteration,
   recordPiece,
@@ -11,6 +12,7 @@ import {
   recordTask,
   recordValidation,
 } from "../../services/store/index.ts";
+import type { TaskFilters } from "../../services/store/pages.ts";
 import { openTestRecord, type TestRecord } from "../support/open-record.ts";
 import {
   policyRef,
@@ -27,6 +29,54 @@ beforeAll(async () => {
   await recordTestExperiment(record.db, record.artifacts, "calibrated");
 }, 60_000);
 afterAll(() => record?.close());
+
+describe("tasks by what probing came to", () => {
+  const ids = async (filters: TaskFilters) =>
+    (await tasksPage(record, { filters })).items.map(({ id }) => id);
+  const [atOnce, later, dropped] = [0, 1, 2].map((index) => testTask(index).id);
+
+  it("are those that the pool admitted, gave up, and never probed, of any experiment or of one", async () => {
+    expect(await ids({ outcome: "admitted" })).toEqual([atOnce, later]);
+    expect(await ids({ outcome: "dropped", experiment: "calibrated" })).toEqual([dropped]);
+    expect(await ids({ outcome: "revised" })).toEqual([]);
+    expect(await ids({ outcome: "unprobed" })).toEqual([]);
+    // Probes of another iteration, or of none that is there, are not asked for.
+    expect(await ids({ outcome: "admitted", iteration: 2 })).toEqual([]);
+    expect(await ids({ outcome: "admitted", iteration: 1, type: "feature" })).toEqual([]);
+  });
+});
+
+describe("the rollout of a task that is asked for by hand", () => {
+  it("is by the latest policy of the experiment that made the task, on the statement that was probed last", async () => {
+    const { db } = record;
+    const [first, refined] = [testTask(0).id, testTask(1).id];
+    const plan = await planTrial(db, { task: refined, policy: "latest" });
+    expect(plan).toMatchObject({
+      scope: { experiment: "calibrated", iteration: 1 },
+      policy: { id: policyRef("end").id },
+      task: { id: refined },
+      level: 2,
+    });
+    const chosen = { task: first, experiment: "calibrated", policy: policyRef("start").id, level: 2 };
+    expect(await planTrial(db, chosen)).toMatchObject({ policy: { id: policyRef("start").id }, level: 2 });
+    await expect(planTrial(db, { ...chosen, level: 0 })).rejects.toThrow(
+      `task ${first} has no statement of level 0: there is 1, 2`,
+    );
+    await expect(planTrial(db, { ...chosen, policy: "nobody" })).rejects.toMatchObject({ kind: "missing" });
+    await expect(planTrial(db, { ...chosen, task: "t0" })).rejects.toMatchObject({ kind: "missing" });
+  });
+
+  it("needs an experiment where none made the task", async () => {
+    const task = testTask(20);
+    await recordTask(record.db, task, await putJson(record.artifacts, task, "task"));
+    await recordStatement(record.db, testStatement(task.id, 3, "all of it"));
+    await expect(planTrial(record.db, { task: task.id, policy: "latest" })).rejects.toThrow(
+      /is in no pool of an experiment: name the experiment/,
+    );
+    const plan = await planTrial(record.db, { task: task.id, policy: "latest", experiment: "calibrated" });
+    expect(plan.level).toBe(3);
+  });
+});
 
 describe("the pool of an iteration", () => {
   it("tells candidates by what they came to, and what was learnable before and after refinement", async () => {

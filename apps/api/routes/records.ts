@@ -11,11 +11,30 @@ import {
   showPolicy,
   showRollout,
   showTask,
+  startTrial,
   tasksPage,
 } from "../../control/index.ts";
-import { json, pageOf, problems, queries, record } from "../schemas.ts";
+import { once } from "../idempotency.ts";
+import {
+  json,
+  POST_PROBLEMS,
+  pageOf,
+  postHeaders,
+  problems,
+  queries,
+  record,
+  trialBody,
+} from "../schemas.ts";
 import type { Api, ApiContext } from "../types.ts";
 
+const trialShape = z.strictObject({
+  task: z.string(),
+  experiment: z.string(),
+  policy: z.string(),
+  level: z.int(),
+  seed: z.int(),
+  rollout: z.string().describe("Its key."),
+});
 const byId = z.strictObject({ id: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}$/) });
 const byImport = z.strictObject({ key: z.string().regex(/^i[0-9a-f]{16}$/) });
 const byImported = z.strictObject({
@@ -52,6 +71,28 @@ export function recordRoutes(api: Api, { session }: ApiContext): void {
       response: one("As tadpole task show --json writes it."),
     },
     handler: ({ params }) => showTask(session, params.id) as never,
+  });
+  api.route({
+    method: "POST",
+    url: "/v1/tasks/:id/tries",
+    config: { scope: "write" },
+    schema: {
+      tags: ["tasks"],
+      summary: "Run one rollout of a task; Location is where it is once it has ended",
+      params: byId,
+      headers: postHeaders,
+      body: trialBody,
+      response: {
+        202: json(trialShape, "It is started, or was before."),
+        ...problems(...POST_PROBLEMS),
+      },
+    },
+    handler: (request, reply) =>
+      once(session.db, request, reply, async () => {
+        const body = await startTrial(session, { ...request.body, task: request.params.id });
+        const location = `/v1/rollouts/${encodeURIComponent(body.rollout)}`;
+        return { status: 202, body, headers: { location } };
+      }),
   });
   api.route({
     method: "GET",

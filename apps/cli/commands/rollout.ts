@@ -3,7 +3,8 @@ import type { Command } from "commander";
 import { FILTERS } from "../../control/filters.ts";
 import { wantsJson } from "../command.ts";
 import { listCommand } from "../list-view.ts";
-import { writeJson, writeLine } from "../output.ts";
+import { writeJson } from "../output.ts";
+import { writeRollout } from "../rollout-view.ts";
 
 export function register(program: Command): void {
   const rollout = program.command("rollout").description("look at the rollouts made so far");
@@ -33,17 +34,6 @@ export function register(program: Command): void {
       const { showRollout, withRecord } = await import("../../control/index.ts");
       const detail = await withRecord((session) => showRollout(session, key));
       if (wantsJson(command)) return writeJson(detail);
-      const { row, trajectory, flags } = detail;
-      writeLine(`rollout ${key} · ${row.task_id} at level ${row.level} · ${row.policy}`);
-      writeLine(
-        `${row.exit} after ${row.turns} turns · ${row.outcome ?? "not graded yet"}${row.rule === null ? "" : ` (${row.rule})`} · reward ${row.reward ?? "–"}`,
-      );
-      if (flags !== null && flags.length > 0) writeLine(`flagged: ${flags.join(", ")}`);
-      for (const message of trajectory.messages) {
-        writeLine();
-        writeLine(`[${message.role}] ${message.content ?? ""}`.trimEnd());
-        if (message.role === "assistant")
-          for (const call of message.toolCalls ?? []) writeLine(`→ ${call.name} ${call.arguments}`);
-      }
+      writeRollout(detail);
     });
 }

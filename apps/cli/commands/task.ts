@@ -1,14 +1,15 @@
-/** `task list | show`: the tasks made so far; one with its statements, gates and probes. */
-import type { Command } from "commander";
-import { type Interval, wilson } from "../../../core/statistics.ts";
-import type { GateVerdict } from "../../../services/synthesis/index.ts";
+/** `task list | show | try`: the tasks made so far; one with its statements, gates and probes; one rollout of it. */
+import { type Command, InvalidArgumentError } from "commander";
 import { FILTERS } from "../../control/filters.ts";
-import { wantsJson } from "../command.ts";
+import type { TrialChoices } from "../../control/index.ts";
+import { examples, wantsJson } from "../command.ts";
 import { listCommand, timeOf } from "../list-view.ts";
-import { formatPercent, formatTable, writeJson, writeLine } from "../output.ts";
+import { ProgressLine, writeJson, writeLine } from "../output.ts";
+import { writeRollout } from "../rollout-view.ts";
+import { writeTask } from "../task-view.ts";
 
 export function register(program: Command): void {
-  const task = program.command("task").description("look at the tasks made so far");
+  const task = program.command("task").description("look at the tasks made so far, and try one");
   listCommand(task, {
     name: "list",
     description: "list the tasks on record, by id",
@@ -22,11 +23,14 @@ export function register(program: Command): void {
       { title: "created", value: timeOf },
     ],
     none: "No such task.",
-    examples: ["task list --experiment quickstart-1 --type feature", "task list --limit 10 --json"],
+    examples: [
+      "task list --experiment quickstart-1 --outcome admitted",
+      "task list --type feature --limit 10 --json",
+    ],
   });
   task
     .command("show")
-    .description("show a task: what it changes, its statements, gates and probes")
+    .description("show a task: what it changes, its statements, gates, probes and revisions")
     .argument("<id>", "id of the task, t and 16 hex digits")
     .option("--gold", "also show the gold patch and the hidden tests, which no policy ever sees", false)
     .addHelpText("after", "\nExample:\n  tadpole task show t0123456789abcdef")
@@ -34,57 +38,49 @@ export function register(program: Command): void {
       const { showTask, withRecord } = await import("../../control/index.ts");
       const detail = await withRecord((session) => showTask(session, id));
       if (wantsJson(command)) return writeJson(detail);
-      const { task: found } = detail;
-      writeLine(`task ${id} · ${found.type} by ${found.generator} in ${found.environment}`);
-      writeLine(`changes ${found.functions.join(", ")}`);
-      writeLine(
-        `${found.failToPass.length} fail-to-pass and ${found.passToPass.length} pass-to-pass tests, hidden: ${found.hiddenFiles.join(", ")}`,
-      );
-      for (const statement of detail.statements) {
-        writeLine();
-        writeLine(`— statement, level ${statement.level} —`);
-        writeLine(statement.text);
-      }
-      if (options.gold) {
-        writeLine();
-        writeLine("— gold —");
-        for (const change of found.gold)
-          writeLine(
-            change.kind === "write" ? `${change.path}\n${change.content}` : `${change.kind} ${change.path}`,
-          );
-        writeLine(`fail to pass:\n  ${found.failToPass.join("\n  ")}`);
-      }
-      for (const { scope, candidate, gates } of detail.validations) {
-        writeLine();
-        writeLine(`— gates, candidate ${candidate} of ${scope} —`);
-        writeLine(
-          formatTable(gates as GateVerdict[], [
-            { title: "gate", value: ({ gate }) => gate },
-            { title: "passed", value: ({ passed }) => (passed ? "yes" : "no") },
-            { title: "evidence", value: ({ evidence }) => evidence },
-          ]),
-        );
-      }
-      if (detail.probes.length > 0) {
-        writeLine();
-        writeLine(
-          formatTable(detail.probes, [
-            { title: "probe of", value: (probe) => probe.scope },
-            { title: "level", align: "right", value: (probe) => probe.level },
-            { title: "policy", value: (probe) => probe.policy },
-            { title: "passes", align: "right", value: (probe) => `${probe.passes}/${probe.runs}` },
-            {
-              title: "rate",
-              align: "right",
-              value: ({ rate, passes, runs }) => formatPercent(rate ?? passes / runs),
-            },
-            { title: "95 %", value: ({ passes, runs }) => percentRange(wilson(passes, runs)) },
-            { title: "decision", value: (probe) => probe.decision },
-          ]),
-        );
-      }
+      writeTask(detail, options.gold);
     });
+  const trying = task
+    .command("try")
+    .description("run one rollout of a task and show it turn by turn; it is recorded and part of no result")
+    .argument("<id>", "id of the task, t and 16 hex digits")
+    .option("--policy <policy>", "id of the policy (default: latest, the last that the experiment chose)")
+    .option(
+      "--experiment <name>",
+      "whose policy, limits and sampling (default: the latest that made the task)",
+    )
+    .option("--level <n>", "level of the statement, 0 to 3 (default: as it was probed last)", wholeNumber)
+    .option(
+      "--seed <n>",
+      "seed of the rollout; another seed is another rollout (default: the experiment's)",
+      wholeNumber,
+    )
+    .action(async (id: string, options: Omit<TrialChoices, "task">, command: Command) => {
+      const { showRollout, startTrial, trialOutcome, withRecord } = await import("../../control/index.ts");
+      const view = new ProgressLine();
+      await withRecord(async (session) => {
+        const trial = await startTrial(session, { ...options, task: id });
+        view.note(
+          `${trial.policy} of ${trial.experiment} works on ${id} at level ${trial.level}, seed ${trial.seed} …`,
+        );
+        const failure = await trialOutcome(session, trial);
+        if (failure !== null) {
+          view.note(`no rollout: ${failure.reason}`);
+          process.exitCode = failure.badInput ? 2 : 1;
+          return;
+        }
+        const detail = await showRollout(session, trial.rollout);
+        if (wantsJson(command)) return writeJson({ ...trial, ...detail });
+        writeRollout(detail);
+        writeLine(`\nagain: tadpole rollout show ${trial.rollout}`);
+      });
+    });
+  examples(trying, ["task try t0123456789abcdef", "task try t0123456789abcdef --level 3 --seed 7 --json"]);
 }
 
-const percentRange = ({ low, high }: Interval): string =>
-  `${Math.round(low * 100)} – ${Math.round(high * 100)} %`;
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0 || value > 0xffffffff)
+    throw new InvalidArgumentError("expected a whole number from 0 to 4294967295");
+  return value;
+}

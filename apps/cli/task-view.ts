@@ -1,0 +1,120 @@
+/** One task as the terminal shows it: what it changes, its statements, gates, probes, and how it came to be what it is. */
+import { type Interval, wilson } from "../../core/statistics.ts";
+import type { Task } from "../../core/task.ts";
+import type { Lineage, MeasuredRate, TaskDetail } from "../../services/store/index.ts";
+import type { GateVerdict } from "../../services/synthesis/index.ts";
+import { formatPercent, formatTable, writeLine } from "./output.ts";
+
+const percentRange = ({ low, high }: Interval): string =>
+  `${Math.round(low * 100)} – ${Math.round(high * 100)} %`;
+
+export function writeTask(detail: TaskDetail, gold: boolean): void {
+  const { task } = detail;
+  writeLine(`task ${task.id} · ${task.type} by ${task.generator} in ${task.environment}`);
+  writeLine(`changes ${task.functions.join(", ")}`);
+  for (const line of originLines(task)) writeLine(line);
+  writeLine(
+    `${task.failToPass.length} fail-to-pass and ${task.passToPass.length} pass-to-pass tests, hidden: ${task.hiddenFiles.join(", ")}`,
+  );
+  for (const statement of detail.statements) {
+    writeLine();
+    writeLine(`— statement, level ${statement.level} —`);
+    writeLine(statement.text);
+  }
+  if (gold) writeGold(task);
+  for (const { scope, candidate, gates, repairs } of detail.validations) {
+    writeLine();
+    writeLine(`— gates, candidate ${candidate} of ${scope} —`);
+    if (repairs !== null)
+      writeLine(`sent back ${repairs.length} ×: ${repairs.map(({ outcome }) => outcome).join(", ")}`);
+    writeGates(gates as GateVerdict[]);
+  }
+  if (detail.probes.length > 0) writeProbes(detail.probes);
+  for (const lineage of detail.lineage) writeLineage(lineage);
+}
+
+/** Where it comes from and what beside its tests decides it; nothing for what was made by rule. */
+export function originLines({ facts }: Task): string[] {
+  const { commit, author, revises } = facts.origin ?? {};
+  return [
+    commit && `made of commit ${commit.sha} of ${commit.repository}`,
+    author &&
+      `written by ${author.model} as ${author.mode}, prompt ${author.prompt} (${author.promptHash.slice(0, 12)}), sent back ${author.repairs} ×`,
+    revises && `revision ${revises.round} of ${revises.task}, by ${revises.action}`,
+    facts.check && `checked besides: ${checkOf(facts.check)}`,
+    facts.neededLevel !== undefined && `needs a statement of level ${facts.neededLevel} at least`,
+  ].filter((line) => typeof line === "string");
+}
+
+function checkOf(check: NonNullable<Task["facts"]["check"]>): string {
+  if (check.type === "performance")
+    return `at least ${check.minSpeedup} times as fast on ${check.workload.path}`;
+  if (check.type === "migration")
+    return `no import of ${check.absent.join(", ") || "anything"} any more, one of ${check.present.join(", ") || "nothing"}`;
+  return check.structure.map((assertion) => JSON.stringify(assertion)).join(", ");
+}
+
+function writeGold({ gold, failToPass }: Task): void {
+  writeLine();
+  writeLine("— gold —");
+  for (const change of gold)
+    writeLine(
+      change.kind === "write" ? `${change.path}\n${change.content}` : `${change.kind} ${change.path}`,
+    );
+  writeLine(`fail to pass:\n  ${failToPass.join("\n  ")}`);
+}
+
+function writeGates(gates: readonly GateVerdict[]): void {
+  writeLine(
+    formatTable(gates, [
+      { title: "gate", value: ({ gate }) => gate },
+      { title: "passed", value: ({ passed }) => (passed ? "yes" : "no") },
+      { title: "evidence", value: ({ evidence }) => evidence },
+    ]),
+  );
+}
+
+function writeProbes(probes: TaskDetail["probes"]): void {
+  writeLine();
+  writeLine(
+    formatTable(probes, [
+      { title: "probe of", value: ({ scope }) => scope },
+      { title: "level", align: "right", value: ({ level }) => level },
+      { title: "policy", value: ({ policy }) => policy },
+      { title: "passes", align: "right", value: ({ passes, runs }) => `${passes}/${runs}` },
+      {
+        title: "rate",
+        align: "right",
+        value: ({ rate, passes, runs }) => formatPercent(rate ?? passes / runs),
+      },
+      { title: "95 %", value: ({ passes, runs }) => percentRange(wilson(passes, runs)) },
+      { title: "decision", value: ({ decision }) => decision },
+    ]),
+  );
+}
+
+const counted = (measured: MeasuredRate | null): string | null =>
+  measured && `${measured.passes}/${measured.runs}`;
+
+function writeLineage({ scope, candidate, revisions, climb }: Lineage): void {
+  writeLine();
+  writeLine(`— revisions, candidate ${candidate} of ${scope} —`);
+  writeLine(
+    formatTable(revisions, [
+      { title: "task", value: ({ taskId }) => taskId },
+      { title: "level", align: "right", value: ({ level }) => level },
+      { title: "before", align: "right", value: ({ before }) => counted(before) },
+      { title: "action", value: ({ action }) => action },
+      { title: "after", align: "right", value: ({ after }) => counted(after) },
+      {
+        title: "because",
+        value: ({ diagnosis }) => diagnosis && `${diagnosis.cause}: ${diagnosis.evidence}`,
+      },
+    ]),
+  );
+  const [first, last] = [climb[0], climb.at(-1)];
+  if (first !== undefined && last !== undefined)
+    writeLine(
+      `climbed on in ${climb.length} updates: ${counted(first)} in update ${first.update}, ${counted(last)} in update ${last.update}`,
+    );
+}
