@@ -2,7 +2,7 @@
 import type { ExperimentSettings, TaskSetSettings } from "../../core/experiment.ts";
 import { SettingsError } from "../../core/schemas/index.ts";
 import { dataFolder } from "../../infra/stack/index.ts";
-import { loadEntries } from "../../services/environments/index.ts";
+import { hasCommits, loadEntries, type PinnedEntry } from "../../services/environments/index.ts";
 import { createOpenAIClient, PolicyError, requireTraining } from "../../services/policy/index.ts";
 
 export { codeVersion } from "../../infra/stack/code-version.ts";
@@ -44,6 +44,26 @@ export async function checkEnvironments(
       expected: `names of environments (tadpole env list)${settings.policy.kind === "nano" ? " whose tests use tape" : ""}: ${usable.join(", ")}`,
     });
   }
+  checkHistory(settings, entries, file);
+}
+
+/** The generator of commits needs an environment that has some, from the first iteration in which it is asked. */
+function checkHistory(settings: ExperimentSettings, entries: readonly PinnedEntry[], file: string): void {
+  const { train } = settings.environments;
+  const weights = [
+    ["synthesis.mix.history", settings.synthesis.mix.history] as const,
+    ...settings.overrides.map(({ mix }, i) => [`overrides.${i}.mix.history`, mix?.history] as const),
+  ];
+  const [field, weight] = weights.find(([, asked]) => (asked ?? 0) > 0) ?? [];
+  if (field === undefined || entries.some((entry) => train.includes(entry.name) && hasCommits(entry))) return;
+  throw new SettingsError("impossible-value", {
+    file,
+    field,
+    line: null,
+    found: `${weight} with environments.train ${train.join(", ")}`,
+    expected:
+      "0, or an environment among environments.train that is a commit of a git repository (tadpole env add git:<path or URL>@<ref>)",
+  });
 }
 
 /**

@@ -151,7 +151,12 @@ export function detect(name: string, tree: Tree, options: DetectOptions): Detect
             files.filter((path) => rules.tests.test(path)),
           );
   if (tests.length === 0)
-    throw new EnvironmentError("unknown", `${name}: found no test files; name them by --tests <glob>`);
+    throw new EnvironmentError(
+      "unknown",
+      options.tests === undefined
+        ? `${name}: --tests: expected files of tests, found no test files under the usual names; name them by --tests <glob>: without tests nothing can judge a task`
+        : `${name}: --tests: expected globs that match files of tests, found no test files that match ${options.tests.join(" ")}`,
+    );
   const isTest = (path: string) => tests.some((test) => isAtOrBelow(path, test));
   const sources = (
     options.sources !== undefined

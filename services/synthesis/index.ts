@@ -17,6 +17,7 @@ import type { SynthesisService, TaskGenerator } from "./types.ts";
 export { attributesOf } from "./attributes.ts";
 export { candidateKey, taskId } from "./changes.ts";
 export { type Benchmark, type BenchmarkFile, indexBenchmark, openBenchmark } from "./contamination.ts";
+export { SKIPS, type Skip, type Surveyed, survey } from "./history/index.ts";
 export { findLeaks } from "./leaks.ts";
 export { type Reached, reachOf } from "./reach.ts";
 export { functionKey, isHeldOut } from "./split.ts";

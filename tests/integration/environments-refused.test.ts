@@ -170,7 +170,8 @@ it.each<Case>([
     what: "pypi: no tests",
     source: "pypi:testless==1.0",
     kind: "unknown",
-    message: /found no test files; name them by --tests <glob>/,
+    message:
+      /--tests: expected files of tests, found no test files under the usual names; name them by --tests <glob>/,
   },
   {
     what: "pypi: no file of requirements",
@@ -231,7 +232,8 @@ it.each<Case>([
     what: "git: no tests",
     source: "git:testless@main",
     kind: "unknown",
-    message: /found no test files; name them by --tests <glob>/,
+    message:
+      /--tests: expected files of tests, found no test files under the usual names; name them by --tests <glob>/,
   },
   {
     what: "git: no framework",

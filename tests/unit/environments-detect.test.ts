@@ -126,9 +126,19 @@ describe("what cannot be found out", () => {
       {},
       /expected a go\.mod, a package\.json or Python files.*--test and --format/,
     ],
-    ["tests", { "package.json": "{}", "index.js": "" }, {}, /found no test files; name them by --tests/],
+    [
+      "tests",
+      { "package.json": "{}", "index.js": "" },
+      {},
+      /--tests: expected files of tests, found no test files under the usual names/,
+    ],
     ["sources", { "package.json": "{}", "test.js": "" }, {}, /found no sources; name them by --sources/],
-    ["tests by a glob", { "a.py": "" }, { tests: ["spec/**"] }, /found no test files/],
+    [
+      "tests by a glob",
+      { "a.py": "" },
+      { tests: ["spec/**"] },
+      /--tests: expected globs that match files of tests, found no test files that match spec/,
+    ],
   ])("is named with the option that helps: %s", (_, files, options, message) => {
     expect(() => found(files, options)).toThrow(message);
     expect(() => found(files, options)).toThrow(expect.objectContaining({ kind: "unknown" }));

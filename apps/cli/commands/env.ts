@@ -1,9 +1,10 @@
-/** `env add | list | show | verify | remove`: the environments tasks are made in, and their proof. */
+/** `env add | list | show | history | releases | verify | remove`: the environments tasks are made in, their commits, and their proof. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { SANDBOX_RUNTIMES, type SandboxRuntimeName } from "../../../core/experiment.ts";
 import { REPORT_FORMATS, type ReportFormat } from "../../../core/task.ts";
 import type { Framework, PreparedEnvironment } from "../../../services/environments/index.ts";
 import { examples, wantsJson } from "../command.ts";
+import { count, registerHistory, registerReleases } from "../env-history.ts";
 import { flakesOf, runtimeFor, verifyAll, withGrading } from "../env-verify.ts";
 import { UsageError } from "../errors.ts";
 import { formatTable, ProgressLine, writeJson, writeLine } from "../output.ts";
@@ -37,6 +38,8 @@ export function register(program: Command): void {
   registerAdd(env);
   registerList(env);
   registerShow(env);
+  registerHistory(env);
+  registerReleases(env);
   registerVerify(env);
   registerRemove(env);
 }
@@ -262,13 +265,6 @@ function frameworkOf(text: string): Framework {
   if (Object.hasOwn(NAMES, text) && text !== "command") return text as Framework;
   const names = Object.keys(NAMES).filter((name) => name !== "command");
   throw new InvalidArgumentError(`expected one of ${names.join(", ")}`);
-}
-
-function count(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1)
-    throw new InvalidArgumentError("expected a whole number from 1 on");
-  return value;
 }
 
 async function describe(prepared: PreparedEnvironment): Promise<string[]> {
