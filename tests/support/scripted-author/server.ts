@@ -46,6 +46,8 @@ export interface ScriptedAuthor {
   readonly requests: () => number;
   /** Values of the Authorization header. */
   readonly keys: readonly string[];
+  /** From this request on, as counted in `counted`, it fails; null = it does no longer. */
+  failFrom(answer: number | null): void;
   close(): Promise<void>;
 }
 
@@ -159,6 +161,7 @@ export async function startScriptedAuthor(options: Options): Promise<ScriptedAut
   const keys: string[] = [];
   const limited = new Map<number, number>();
   let requests = 0;
+  let failing = Number.POSITIVE_INFINITY;
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     requests++;
@@ -172,7 +175,8 @@ export async function startScriptedAuthor(options: Options): Promise<ScriptedAut
       return send(response, 401, problem(`Incorrect API key provided: ${keys.at(-1)}`, "invalid_api_key"));
     if (personality === "unknown-model")
       return send(response, 404, problem(`The model ${asked.model} does not exist`, "model_not_found"));
-    if (personality === "failing") return send(response, 503, problem("overloaded", "overloaded"));
+    if (personality === "failing" || counted.length >= failing)
+      return send(response, 503, problem("overloaded", "overloaded"));
     if (personality === "always-rate-limited")
       return send(response, 429, problem("slow down", "rate_limit"), { "retry-after": "3600" });
     if (personality === "rate-limited") {
@@ -202,6 +206,9 @@ export async function startScriptedAuthor(options: Options): Promise<ScriptedAut
     counted,
     requests: () => requests,
     keys,
+    failFrom: (answer) => {
+      failing = answer ?? Number.POSITIVE_INFINITY;
+    },
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
