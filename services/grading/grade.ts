@@ -45,8 +45,14 @@ export function createGrading(options: GradingOptions): GradingService {
           gradedOverlay({ ...request, change: request.task.gold }),
         );
   return {
+    // Where a verifier judges, the tree's own tests are the overlay's business, as they are of a task's base.
     runTests: (request, mode) =>
-      run({ ...request, overlay: withoutProtected(request.overlay, request) }, mode),
+      run(
+        request.verifier === undefined
+          ? { ...request, overlay: withoutProtected(request.overlay, request) }
+          : request,
+        mode,
+      ),
     grade: (request) => grade(request, run, cache, mustFail),
     forget: async (environmentKey) => {
       cache.forget(`${environmentKey} `);

@@ -1,14 +1,59 @@
-/** stability: repeats of the base tree agree. The solved tree's are the environment's own baseline. */
+/** stability: repeats agree, on the base tree and on the solved one; so many that a flake rate is excluded, where one is asked for. */
+import type { FileChange, StatusMap } from "../../../core/task.ts";
+import { flakeBound } from "../../environments/index.ts";
 import { Refused, type Trial } from "./trial.ts";
 
-/** The first run and the no-op verdict are runs of the same tree. */
+/** Runs that must agree to exclude the rate at 95 %: the least k of which `flakeBound(k)` is not above it. */
+export function runsAgainst(rate: number): number {
+  let runs = 1;
+  while (flakeBound(runs) > rate) runs++;
+  return runs;
+}
+
+/** The first run and the no-op verdict are runs of the base tree; the run of gold, its verdict and the environment's baseline, of the solved one. */
 export async function stability(trial: Trial): Promise<void> {
-  const { task, baseRuns } = trial;
-  while (baseRuns.length < trial.options.stabilityRuns)
-    baseRuns.push((await trial.run(task.base)).report.statuses);
-  const differs = [...task.failToPass, ...task.passToPass].find((name) =>
-    baseRuns.some((statuses) => (statuses[name] === "passed") !== (baseRuns[0]![name] === "passed")),
+  const { environment, options, task, baseRuns, solvedRuns, judgesItself } = trial;
+  const rate = options.gates?.maxFlakeRate ?? null;
+  const wanted = Math.max(options.stabilityRuns, rate === null ? 0 : runsAgainst(rate));
+  await repeat(trial, baseRuns, wanted, task.base);
+  mustAgree(task, baseRuns, "base");
+  if (rate === null && !judgesItself) {
+    trial.pass("stability", `${baseRuns.length} runs of the base tree agree`);
+    return;
+  }
+  const known = judgesItself ? 0 : environment.baselineRuns;
+  if (known > 0) solvedRuns.unshift(environment.baseline);
+  await repeat(trial, solvedRuns, wanted - Math.max(0, known - 1), trial.solved);
+  mustAgree(task, solvedRuns, "solved");
+  const runs = Math.min(baseRuns.length, solvedRuns.length + Math.max(0, known - 1));
+  trial.pass(
+    "stability",
+    `${runs} runs of the base tree and of the solved tree agree: a flake rate above ${flakeBound(runs).toFixed(3)} is excluded at 95 %`,
   );
-  if (differs !== undefined) throw new Refused("stability", `differs between runs: ${differs}`);
-  trial.pass("stability", `${baseRuns.length} runs of the base tree agree`);
+}
+
+async function repeat(
+  trial: Trial,
+  runs: StatusMap[],
+  wanted: number,
+  tree: readonly FileChange[],
+): Promise<void> {
+  while (runs.length < wanted) runs.push((await trial.run(tree)).report.statuses);
+}
+
+function mustAgree(
+  { failToPass, passToPass }: Trial["task"],
+  runs: readonly StatusMap[],
+  tree: "base" | "solved",
+): void {
+  const differs = [...failToPass, ...passToPass].find((name) =>
+    runs.some((statuses) => (statuses[name] === "passed") !== (runs[0]![name] === "passed")),
+  );
+  if (differs === undefined) return;
+  throw new Refused(
+    "stability",
+    tree === "base"
+      ? `differs between runs: ${differs}`
+      : `differs between runs of the solved tree: ${differs}`,
+  );
 }

@@ -1,7 +1,8 @@
 /** One validation: what the gates are given, what they ask of the grader, and what they leave for the gates after them. */
-import type { FileChange, StatusMap, Task, Verdict } from "../../../core/task.ts";
+import { composeChanges } from "../../../core/changes.ts";
+import type { FileChange, StatusMap, Task, Verdict, Verifier } from "../../../core/task.ts";
 import type { PreparedEnvironment } from "../../environments/types.ts";
-import { type GradingService, limitsOf, type TestRunResult } from "../../grading/index.ts";
+import { type GradingService, limitsOf, type TestRunResult, verifierLimits } from "../../grading/index.ts";
 import type { Reproducer } from "../reproduce.ts";
 import {
   type Candidate,
@@ -10,6 +11,7 @@ import {
   SynthesisError,
   type ValidateOptions,
 } from "../types.ts";
+import { verifierOf } from "../verifier.ts";
 
 export interface ValidatorParts {
   readonly grading: GradingService;
@@ -36,6 +38,12 @@ export class Trial {
   readonly parts: ValidatorParts;
   /** Statuses of each run of the base tree so far. */
   readonly baseRuns: StatusMap[] = [];
+  /** The same of the solved tree, where it is not the environment's snapshot. */
+  readonly solvedRuns: StatusMap[] = [];
+  /** What the runs of the solved tree printed. */
+  readonly notes: string[] = [];
+  /** Undefined = the environment's own tests judge; the gate `build` refuses what has none that can run. */
+  readonly verifier: Verifier | { readonly none: string } | undefined;
   private made: Task | undefined;
 
   constructor(
@@ -48,6 +56,16 @@ export class Trial {
     this.environment = environment;
     this.candidate = candidate;
     this.options = options;
+    this.verifier = verifierOf(environment, candidate);
+  }
+
+  /** Whether the candidate's own tests or check judge; its gold then need not restore the snapshot. */
+  get judgesItself(): boolean {
+    return this.verifier !== undefined;
+  }
+
+  get solved(): readonly FileChange[] {
+    return composeChanges(this.candidate.base, this.candidate.gold);
   }
 
   /** From the gate `fail-to-pass` on; `reproduction` completes its facts. */
@@ -66,7 +84,7 @@ export class Trial {
 
   run(overlay: readonly FileChange[]): Promise<TestRunResult> {
     const { environment } = this;
-    const request = { environment, overlay, ...limitsOf(environment), ...this.signal() };
+    const request = { environment, overlay, ...this.judge(), ...this.signal() };
     return this.parts.grading.runTests(request, this.parts.mode);
   }
 
@@ -77,6 +95,14 @@ export class Trial {
     if (verdict.outcome === "infrastructure")
       throw new SynthesisError("infrastructure", `grading was lost: ${verdict.offending.join("; ")}`);
     return verdict;
+  }
+
+  /** The limits are those of grading. */
+  private judge() {
+    const { environment, verifier } = this;
+    if (verifier === undefined) return limitsOf(environment);
+    if ("none" in verifier) throw new Error(`a gate ran tests that cannot be run: ${verifier.none}`);
+    return { verifier, ...verifierLimits(environment, verifier) };
   }
 
   private signal(): { readonly signal?: AbortSignal } {

@@ -1,0 +1,36 @@
+/** alternative: gold written in another way that means the same must pass, too; only where one can be derived. */
+import { composeChanges } from "../../../core/changes.ts";
+import { textsOf, writeText } from "../changes.ts";
+import { alternativeOf } from "./alternatives.ts";
+import { baseTexts } from "./base-texts.ts";
+import { hunksOf } from "./hunks.ts";
+import { Refused, type Trial } from "./trial.ts";
+
+/** An operator's edit is undone by its reverse: only gold that somebody wrote has other ways to be written. */
+export async function alternative(trial: Trial): Promise<void> {
+  if (trial.options.gates === undefined || !trial.judgesItself) return;
+  const found = derive(trial);
+  if (found === undefined) {
+    trial.pass("alternative", "none could be derived from gold");
+    return;
+  }
+  const verdict = await trial.grade(trial.task, found.change);
+  if (verdict.outcome !== "passed")
+    throw new Refused(
+      "alternative",
+      `gold with ${found.what} fails by ${verdict.rule}: ${verdict.offending.slice(0, 3).join("; ")}`,
+    );
+  trial.pass("alternative", `passes: gold with ${found.what}`);
+}
+
+function derive(trial: Trial) {
+  const { gold } = trial.candidate;
+  const before = baseTexts(trial);
+  for (const [path, text] of textsOf(gold)) {
+    const added = hunksOf(path, before(path), text).flatMap(({ lines }) => lines);
+    const found = alternativeOf(path, text, added);
+    if (found !== undefined)
+      return { what: found.what, change: composeChanges(gold, [writeText(path, found.text)]) };
+  }
+  return undefined;
+}
