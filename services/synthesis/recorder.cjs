@@ -1,5 +1,6 @@
 /**
- * Preload of a recorded test run: notes which calls of the package's exports came before each assertion. The tests see proxies of
+ * Preload of a recorded test run: notes which calls of the package's exports came before each assertion of tape, or in each test of
+ * mocha and node:test. The tests see proxies of
  * the exports; every hook is wrapped so that its own failure leaves the original value in place. The verdict of a run with this
  * preload is never used: what it notes is only a proposal, which is then run without it.
  *
@@ -187,16 +188,96 @@ function hookTape(Test) {
   };
 }
 
+/** What was called since the last test began belongs to it. */
+function noteTest(name) {
+  if (calls.length > 0) write({ test: name, calls });
+  calls = [];
+}
+
+function hookMocha(Runnable) {
+  const run = Runnable?.prototype?.run;
+  if (typeof run !== "function" || hooked.has(Runnable)) return;
+  hooked.add(Runnable);
+  Runnable.prototype.run = function (done) {
+    calls = [];
+    return Reflect.apply(run, this, [
+      (...results) => {
+        if (this.type === "test") noteTest(this.fullTitle());
+        return Reflect.apply(done, undefined, results);
+      },
+    ]);
+  };
+}
+
+/** `test`, `it`, `describe` and a test's own `t.test`, under the names of the tests around them. */
+function hookedTest(test, above) {
+  return new Proxy(test, {
+    apply(target, self, args) {
+      const at = args.findLastIndex((value) => typeof value === "function");
+      if (at < 0) return Reflect.apply(target, self, args);
+      const body = args[at];
+      const names = [...above(), typeof args[0] === "string" ? args[0] : body.name];
+      // The number of parameters says whether a test waits for a callback.
+      const inside = function (...given) {
+        const around = running;
+        const name = names.join(" > ");
+        const end = () => {
+          noteTest(name);
+          running = around;
+        };
+        noteTest(around.join(" > "));
+        running = names;
+        if (typeof given[0]?.test === "function") given[0] = hookedContext(given[0], names);
+        let result;
+        try {
+          result = Reflect.apply(body, this, given);
+        } catch (error) {
+          end();
+          throw error;
+        }
+        if (typeof result?.then === "function") return result.finally(end);
+        end();
+        return result;
+      };
+      Object.defineProperty(inside, "length", { value: body.length });
+      return Reflect.apply(target, self, args.with(at, inside));
+    },
+    get(target, key) {
+      const found = Reflect.get(target, key);
+      return ["test", "it", "describe", "suite"].includes(key) ? hookedTest(found, above) : found;
+    },
+  });
+}
+
+function hookedContext(context, names) {
+  return new Proxy(context, {
+    get(target, key) {
+      const found = Reflect.get(target, key);
+      if (typeof found !== "function") return found;
+      return key === "test" ? hookedTest(found.bind(target), () => names) : found.bind(target);
+    },
+  });
+}
+
+const hooked = new WeakSet();
+/** Names of the running tests of node:test, outermost first. */
+let running = [];
+
 function install() {
-  const { root, tests, out: file } = JSON.parse(process.env.TADPOLE_RECORD);
+  // The runner of node:test only starts a process for each file.
+  if (process.execArgv.includes("--test")) return;
+  const { root, tests, out: file, append } = JSON.parse(process.env.TADPOLE_RECORD);
   delete process.env.TADPOLE_RECORD;
-  out = fs.openSync(file, "w");
+  out = fs.openSync(file, append ? "a" : "w");
   const testFiles = new Set(tests.map((test) => path.join(root, test)));
   const load = Module._load;
   Module._load = function (request, parent, isMain) {
     const loaded = Reflect.apply(load, this, [request, parent, isMain]);
     try {
       const resolved = Module._resolveFilename(request, parent, isMain);
+      if (/[\\/]mocha[\\/]lib[\\/]runnable\.js$/.test(resolved)) hookMocha(loaded);
+      if (resolved === "node:test" && testFiles.has(parent?.filename))
+        return hookedTest(loaded, () => running);
       if (/[\\/]tape?[\\/]lib[\\/]test\.js$/.test(resolved)) hookTape(loaded);
       if (!testFiles.has(parent?.filename) || testFiles.has(resolved) || !path.isAbsolute(resolved))
         return loaded;

@@ -4,13 +4,16 @@
  */
 
 export interface RecordedCall {
-  /** A JavaScript expression, relative to the repository's root: `require("./")(["-x"])`. */
+  /** In the dialect of its recorder, relative to the repository's root: `require("./")(["-x"])`. */
   readonly code: string;
-  /** What the reproduction prints for it. */
-  readonly printed: string;
+  /** What the reproduction prints for it; null = it raised, and the recorder cannot tell how that is printed. */
+  readonly printed: string | null;
 }
 
-/** Calls that each assertion looks at, by its key `<test file> > <test name> > <assertion>#<ordinal>`. */
+/** A call and what it prints alone. */
+export type SettledCall = RecordedCall & { readonly printed: string };
+
+/** Calls that each test looks at, by its name in the report; under tape those of each assertion. */
 export type Recording = ReadonlyMap<string, readonly RecordedCall[]>;
 
 /** The notes' calls by assertion key. `keys` are those of the run's report, in its order. */
@@ -26,8 +29,31 @@ export function readNotes(notes: string, keys: readonly string[]): Recording {
   return recording;
 }
 
+/** The notes' calls by test; `scope` stands before the names of its command's tests. */
+export function readTestNotes(notes: string, scope: string): Recording {
+  const recording = new Map<string, readonly RecordedCall[]>();
+  for (const line of notes.split("\n").filter((text) => text.endsWith("}"))) {
+    const note = JSON.parse(line) as { test: string; calls: readonly RecordedCall[] };
+    const name = scope === "" ? note.test : `${scope} > ${note.test}`;
+    recording.set(name, [...(recording.get(name) ?? []), ...note.calls]);
+  }
+  return recording;
+}
+
+/** The calls that print the same alone as they gave in the test, with what they print. */
+export function settled(
+  recording: Recording,
+  alone: ReadonlyMap<string, string | undefined>,
+): ReadonlyMap<string, readonly SettledCall[]> {
+  const settle = ({ code, printed }: RecordedCall): SettledCall[] => {
+    const own = alone.get(code);
+    return own !== undefined && (printed === null || printed === own) ? [{ code, printed: own }] : [];
+  };
+  return new Map([...recording].map(([key, calls]) => [key, calls.flatMap(settle)]));
+}
+
 /** A recording with the calls that `keep` accepts. */
-export function filtered(recording: Recording, keep: (call: RecordedCall) => boolean): Recording {
+function filtered(recording: Recording, keep: (call: RecordedCall) => boolean): Recording {
   return new Map([...recording].map(([key, calls]) => [key, calls.filter(keep)]));
 }
 

@@ -1,31 +1,23 @@
 /**
  * Reproductions: a command that calls the package as one failing assertion does, with what it really prints on the base tree and
- * on the solved tree. Proposals come from recordings; only what a run of the command itself prints is believed.
+ * on the solved tree. Proposals come from recordings (recorders.ts), scripts from the language (dialects.ts); only what a run of the command itself prints is believed.
  */
-import type { Reproduction } from "../../core/task.ts";
-import type { RecordedCall, Recording } from "./recording.ts";
-import { quoteShell } from "./shell.ts";
+import type { SettledCall } from "./recording.ts";
 
 export interface Proposal {
-  readonly call: RecordedCall;
-  /** Key of the first failing assertion that looks at the call. */
+  readonly call: SettledCall;
+  /** Name of the first failing test that looks at the call. */
   readonly assertion: string;
 }
 
 /** Proposals tried per task: the shortest; one process runs them all. */
 const MAX_PROPOSALS = 120;
 
-const SHOW =
-  'const show = (f) => { try { console.log(util.inspect(f(), { depth: null, compact: true, breakLength: Infinity })) } catch (e) { console.log(String(e).split("\\n")[0]) } }';
-
-/** The command of a reproduction: one line of output for each call, a value or the first line of the error. */
-export function reproductionOf(calls: readonly string[]): Pick<Reproduction, "code" | "command"> {
-  const code = [SHOW, ...calls.map((call) => `show(() => ${call})`)].join("; ");
-  return { code, command: `node -e ${quoteShell(code)}` };
-}
-
 /** Calls that the failing assertions look at, shortest first; one that did not always print the same is left out. */
-export function proposalsFor(recordings: readonly Recording[], failToPass: readonly string[]): Proposal[] {
+export function proposalsFor(
+  recordings: readonly ReadonlyMap<string, readonly SettledCall[]>[],
+  failToPass: readonly string[],
+): Proposal[] {
   const printed = new Map<string, Set<string>>();
   for (const recording of recordings)
     for (const calls of new Set(recording.values()))
@@ -46,16 +38,6 @@ export function proposalsFor(recordings: readonly Recording[], failToPass: reado
 }
 
 const MARK = "\u0001";
-
-/** A script that runs the calls one by one and marks each line of its own; a call that never ends leaves the later ones out. */
-export function batchScript(calls: readonly string[]): string {
-  const one = (call: string, i: number) => `mark(${i}, () => ${call});`;
-  return [
-    "const options = { depth: null, compact: true, breakLength: Infinity };",
-    `const mark = (i, f) => { let text; try { text = util.inspect(f(), options) } catch (e) { text = String(e).split("\\n")[0] } fs.writeSync(1, "\\n\\u0001" + i + " " + JSON.stringify(text) + "\\n") };`,
-    ...calls.map(one),
-  ].join("\n");
-}
 
 /** What each call printed, by its position; undefined where the script did not get that far. */
 export function readBatch(output: string): (string | undefined)[] {

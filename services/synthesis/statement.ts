@@ -26,6 +26,14 @@ const MISTAKES: Readonly<Record<string, string>> = {
   "regular-expression": "a wrong regular expression",
   "loop-control": "a wrong loop control",
   "dropped-statement": "a missing statement",
+  nullish: "a wrong test for a missing value",
+  "slice-bound": "a wrong bound of a slice",
+  "keyword-default": "a wrong default of a parameter",
+  identity: "a wrong test for identity",
+  membership: "a wrong test for membership",
+  "exception-type": "a wrong type of exception",
+  "nil-check": "a wrong test for nil",
+  "error-return": "a wrong error returned",
   "removed-body": "a body that was never written",
 };
 

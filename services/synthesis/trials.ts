@@ -1,22 +1,11 @@
-/** Trials: recorded test runs, batches of calls and single commands on a tree of an environment, each in a fresh sandbox. */
+/** Trials: batches of calls and single commands on a tree of an environment, each in a fresh sandbox. */
 import { randomUUID } from "node:crypto";
-import { fileURLToPath } from "node:url";
 import type { FileChange } from "../../core/task.ts";
-import { modulesMount } from "../environments/index.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
-import { parseTap } from "../grading/index.ts";
 import type { ExecResult, Sandbox, SandboxLimits, SandboxRuntime } from "../sandbox/runtime.ts";
-import { type Recording, readNotes } from "./recording.ts";
-import { batchScript, readBatch } from "./reproduction.ts";
+import type { Dialect } from "./dialects.ts";
+import { readBatch } from "./reproduction.ts";
 
-/** Where the preload lies in a recorded run's sandbox, and where it leaves its notes. */
-const PRELOAD = {
-  source: fileURLToPath(new URL("./recorder.cjs", import.meta.url)),
-  target: "/recorder.cjs",
-};
-const NOTES = "/tmp/recorder.jsonl";
-/** CPU seconds of a recorded run: that of an untouched run, tenfold, for the notes are not free. */
-const recordingSeconds = (environment: PreparedEnvironment) => 10 + 10 * environment.cpuSeconds;
 /** CPU seconds that a reproduction may take. What takes longer is no command for a bug report. */
 const CALL_SECONDS = 2;
 /** Only catches what sleeps: no verdict depends on it on a busy machine. */
@@ -37,7 +26,7 @@ export interface TrialRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-async function inSandbox<T>(
+export async function inSandbox<T>(
   { runtime, limits }: TrialParts,
   { environment, overlay, mounts = [] }: TrialRequest,
   use: (sandbox: Sandbox) => Promise<T>,
@@ -47,9 +36,9 @@ async function inSandbox<T>(
     {
       root: environment.root,
       overlay,
-      mounts: [modulesMount(environment), ...mounts],
+      mounts: [...environment.mounts, ...mounts],
       limits,
-      env: {},
+      env: environment.env,
     },
     {
       experiment: "synthesis",
@@ -66,34 +55,20 @@ async function inSandbox<T>(
   }
 }
 
-function limited(cpuSeconds: number, signal: AbortSignal | undefined) {
+export function limited(cpuSeconds: number, signal: AbortSignal | undefined) {
   const limits = { timeoutSeconds: WALL_SECONDS, cpuSeconds, outputBytes: OUTPUT_BYTES };
   return signal === undefined ? limits : { ...limits, signal };
-}
-
-/** Runs one test file with the recorder; empty where the recorder found nothing to hook. */
-export async function record(parts: TrialParts, request: TrialRequest, testFile: string): Promise<Recording> {
-  return inSandbox(parts, { ...request, mounts: [PRELOAD] }, async (sandbox) => {
-    const settings = { root: sandbox.workdir, tests: request.environment.entry.tests, out: NOTES };
-    const argv = ["env", `TADPOLE_RECORD=${JSON.stringify(settings)}`, "node"];
-    const result = await sandbox.exec(
-      [...argv, "--require", PRELOAD.target, testFile],
-      limited(recordingSeconds(request.environment), request.signal),
-    );
-    const notes = await sandbox.read(NOTES).catch(() => new Uint8Array());
-    const { statuses } = parseTap(Buffer.from(result.stdout).toString("utf8"), testFile);
-    return readNotes(Buffer.from(notes).toString("utf8"), Object.keys(statuses));
-  });
 }
 
 /** What each call prints on the tree; undefined for one that does not end, and for those after it. */
 export async function tryCalls(
   parts: TrialParts,
   request: TrialRequest,
+  dialect: Dialect,
   calls: readonly string[],
 ): Promise<readonly (string | undefined)[]> {
   const result = await inSandbox(parts, request, (sandbox) =>
-    sandbox.exec(["node", "-e", batchScript(calls)], limited(CALL_SECONDS, request.signal)),
+    sandbox.exec(dialect.batch(calls), limited(CALL_SECONDS, request.signal)),
   );
   return readBatch(Buffer.from(result.stdout).toString("utf8"));
 }

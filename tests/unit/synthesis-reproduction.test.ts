@@ -2,15 +2,10 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { node, python } from "../../services/synthesis/dialects.ts";
 import { filesOf, splitTests } from "../../services/synthesis/gates/split.ts";
-import { agreeing, readNotes } from "../../services/synthesis/recording.ts";
-import {
-  batchScript,
-  proposalsFor,
-  quotable,
-  readBatch,
-  reproductionOf,
-} from "../../services/synthesis/reproduction.ts";
+import { agreeing, readNotes, readTestNotes, settled } from "../../services/synthesis/recording.ts";
+import { proposalsFor, quotable, readBatch } from "../../services/synthesis/reproduction.ts";
 
 describe("readNotes", () => {
   it("gives each assertion the calls before it, and assertions in a row the same ones", () => {
@@ -53,6 +48,46 @@ describe("agreeing", () => {
   });
 });
 
+describe("readTestNotes", () => {
+  it("gives each test its calls, under the name in the report", () => {
+    const line = (test: string, code: string) => JSON.stringify({ test, calls: [{ code, printed: "1" }] });
+    const notes = `${line("a", "f()")}\n${line("b", "g()")}\n${line("a", "h()")}\n{"test": "c", "ca`;
+    const codes = [...readTestNotes(notes, "tests")].map(([name, calls]) => [
+      name,
+      calls.map(({ code }) => code),
+    ]);
+    expect(codes).toEqual([
+      ["tests > a", ["f()", "h()"]],
+      ["tests > b", ["g()"]],
+    ]);
+  });
+});
+
+describe("settled", () => {
+  it("keeps the calls that print the same alone; one that raised prints what it prints alone", () => {
+    const calls = [
+      { code: "f()", printed: "1" },
+      { code: "g()", printed: "2" },
+      { code: "h()", printed: null },
+      { code: "i()", printed: null },
+    ];
+    const alone = new Map([
+      ["f()", "1"],
+      ["g()", "3"],
+      ["h()", "ValueError: no"],
+    ]);
+    expect([...settled(new Map([["a", calls]]), alone)]).toEqual([
+      [
+        "a",
+        [
+          { code: "f()", printed: "1" },
+          { code: "h()", printed: "ValueError: no" },
+        ],
+      ],
+    ]);
+  });
+});
+
 describe("proposalsFor", () => {
   const recording = new Map([
     ["a", [{ code: "f(1000)", printed: "1" }]],
@@ -75,7 +110,9 @@ describe("proposalsFor", () => {
   });
 });
 
-describe("batchScript", () => {
+const run = ([program, ...args]: readonly string[]) => execFileSync(program!, args).toString();
+
+describe("a batch of JavaScript", () => {
   it("prints each call's value or error, whatever the calls print themselves", () => {
     const calls = [
       "[1, 'a\\n']",
@@ -84,8 +121,7 @@ describe("batchScript", () => {
       "NaN",
       "(() => { const list = []; list[0] = list; return list })()",
     ].map((code) => (code.startsWith("{") ? `(() => ${code})()` : code));
-    const out = execFileSync(process.execPath, ["-e", batchScript(calls)]).toString();
-    expect(readBatch(out)).toEqual([
+    expect(readBatch(run(node.batch(calls)))).toEqual([
       "[ 1, 'a\\n' ]",
       "TypeError: no",
       "undefined",
@@ -95,22 +131,47 @@ describe("batchScript", () => {
   });
 
   it("leaves out what comes after a call that ends the process", () => {
-    const out = execFileSync(process.execPath, ["-e", batchScript(["1", "process.exit(0)", "3"])]).toString();
-    expect(readBatch(out)).toEqual(["1"]);
+    expect(readBatch(run(node.batch(["1", "process.exit(0)", "3"])))).toEqual(["1"]);
   });
 });
 
-describe("reproductionOf", () => {
+describe("a batch of Python", () => {
+  it("prints each call's value or error, whatever the calls print themselves, until one ends the process", () => {
+    const calls = [
+      "from fractions import Fraction\nFraction('1/3')",
+      "int('no\\nmore')",
+      "print('\\u00010 7')",
+      "[].pop()",
+      "__import__('os')._exit(0)",
+      "4",
+    ];
+    expect(readBatch(run(python.batch(calls)))).toEqual([
+      "Fraction(1, 3)",
+      "ValueError: invalid literal for int() with base 10: 'no\\nmore'",
+      "None",
+      "IndexError: pop from empty list",
+    ]);
+  });
+});
+
+describe("a reproduction", () => {
   it("is a command that prints one line per call, for any string as an argument", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
-        const { command } = reproductionOf([`(${JSON.stringify(text)}).length`, "null.x"]);
+        const { command } = node.reproduction([`(${JSON.stringify(text)}).length`, "null.x"]);
         const printed = quotable(execFileSync("bash", ["-c", command]), 2);
         expect(printed?.split("\n")[0]).toBe(String(text.length));
         expect(printed?.split("\n")[1]).toMatch(/^TypeError: /);
       }),
       { numRuns: 8 },
     );
+  });
+
+  it("of Python imports what its calls need, once", () => {
+    const calls = ["import math\nmath.gcd(12, 18)", "import math\nmath.sqrt(-1)", "len('it\\'s')"];
+    const { code, command } = python.reproduction(calls);
+    expect(code.match(/^import math$/gm)).toHaveLength(1);
+    expect(quotable(execFileSync("bash", ["-c", command]), 3)).toBe("6\nValueError: math domain error\n4");
   });
 });
 

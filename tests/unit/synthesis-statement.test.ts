@@ -274,6 +274,12 @@ describe("printedKind and symptom", () => {
     ["{ _: [] }", "object"],
     ["Map(1) { 'a' => 1 }", "object"],
     ["[Function: f]", "function"],
+    ["None", "undefined"],
+    ["True", "boolean"],
+    ["b'a'", "string"],
+    ["(1, 'a')", "tuple"],
+    ["{'a': 1}", "object"],
+    ["ValueError: no", "error"],
   ])("%s is %s", (text, kind) => expect(printedKind(text)).toBe(kind));
 
   it("words a value for an error, an error for a value, and a shorter list", () => {
