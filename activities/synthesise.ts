@@ -8,6 +8,7 @@ import { briefOf, failuresFor } from "./author.ts";
 import { heartbeating } from "./context.ts";
 import { pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
+import { inSandbox, ofCandidate } from "./spending.ts";
 import type { CandidateRef, SynthesiseInput, SynthesiseOutput } from "./types.ts";
 
 /** One draw: a candidate, or why there is none at that index. */
@@ -62,7 +63,10 @@ async function draw(
   const generator = names[stream.weighted(names.map((name) => input.mix[name] ?? 0))]!;
   const environment = await services.environments.byKey(chosen.key);
   const brief = briefOf(services, input, index, { failures, signal });
-  const candidate = await services.synthesis.generate(environment, generator, brief, stream);
+  const make = () => services.synthesis.generate(environment, generator, brief, stream);
+  const candidate = await (generator === "llm"
+    ? inSandbox(services, ofCandidate("author", { index, generator }, input), make)
+    : make());
   if ("none" in candidate) return { index, none: candidate.none };
   return {
     index,

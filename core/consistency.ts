@@ -10,6 +10,7 @@ import {
 import { leastRollouts } from "./groups.ts";
 import { admittedPasses } from "./learnability.ts";
 import { canAdmit, probePlan } from "./probing.ts";
+import { type Price, SANDBOX_HOUR } from "./spend.ts";
 
 type Path = readonly (string | number)[];
 
@@ -37,6 +38,7 @@ export function checkSettings(settings: ExperimentSettings): Inconsistency[] {
     ...checkProbes(settings),
     ...checkGroups(settings),
     ...checkSets(settings),
+    ...checkPrices(settings),
   ];
 }
 
@@ -182,3 +184,31 @@ function checkSets({ evaluation }: ExperimentSettings): Inconsistency[] {
       ]
     : [];
 }
+
+/** Experiments of earlier versions have neither budget nor prices. */
+type Paying = Pick<ExperimentSettings, "policy" | "synthesis"> &
+  Partial<Pick<ExperimentSettings, "budget" | "prices">>;
+
+/** A table without the model, or a bound in dollars on what has no price, would leave out what it is there for. */
+function checkPrices({ policy, synthesis, budget, prices = {} }: Paying): Inconsistency[] {
+  const bounded = (budget?.usd ?? null) !== null;
+  const hasTable = Object.keys(prices).some((name) => name !== SANDBOX_HOUR);
+  const paid: [model: string, setting: string][] = [];
+  if (synthesis.author && (bounded || hasTable))
+    paid.push([synthesis.author.model, "synthesis.author.model"]);
+  // The stack's own server is not paid by the token.
+  if (bounded && policy.baseUrl !== null) paid.push([policy.model ?? policy.kind, "policy.model"]);
+  return paid.flatMap(([model, setting]) =>
+    isWhole(prices[model])
+      ? []
+      : [
+          {
+            path: ["prices", model],
+            expected: `the prices of prompt and generated tokens of ${setting}${bounded ? ", as budget.usd is set" : ""}`,
+          },
+        ],
+  );
+}
+
+const isWhole = (price: Price | undefined): boolean =>
+  price?.prompt !== undefined && price.generated !== undefined;

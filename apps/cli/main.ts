@@ -31,6 +31,7 @@ const order = [
   "policy",
   "task",
   "pool",
+  "cost",
   "import",
   "imports",
   "rollout",

@@ -4,12 +4,16 @@ import { MockActivityEnvironment } from "@temporalio/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { heartbeating } from "../../activities/context.ts";
 import { withHold } from "../../activities/hold.ts";
+import type { ExperimentSettings } from "../../core/experiment.ts";
 import {
+  addSandboxSeconds,
   createExperiment,
   type Db,
   holdExperiment,
   readHold,
+  recordAmendments,
   releaseExperiment,
+  spendBooks,
 } from "../../services/store/index.ts";
 import { TrainerError } from "../../services/trainers/errors.ts";
 import { openTestRecord, type TestRecord } from "../support/open-record.ts";
@@ -25,8 +29,8 @@ afterAll(() => record?.close());
 
 const hold = { kind: "user", reason: "to look" };
 
-async function running(name: string): Promise<void> {
-  await createExperiment(db, { name, settings: smallest, codeVersion: "test" });
+async function running(name: string, change: Partial<ExperimentSettings> = {}): Promise<void> {
+  await createExperiment(db, { name, settings: { ...smallest, ...change }, codeVersion: "test" });
 }
 
 const WATERMARK_ON_ANY_DISK = 2 ** 40;
@@ -112,6 +116,50 @@ describe("under a hold", () => {
     });
     expect(await releaseExperiment(db, { experiment: "low", request: "r1" })).toEqual(standing);
     expect(await run(climbOf("low"), "update", work, 1)).toBe(1);
+  });
+
+  it("nothing that costs begins once the budget is spent; what is paid for does, and all goes on when it is raised", async () => {
+    const budget = { usd: null, authorTokens: null, sandboxHours: 0.5 };
+    await running("spent", { budget });
+    const use = { phase: "climb", work: "rollout", item: "g", taskId: null, generator: null } as const;
+    const scope = { experiment: "spent", iteration: 1, try: 1 };
+    await addSandboxSeconds(db, { ...use, scope }, 1800);
+    const work = async () => "done";
+    expect(await run(climbOf("spent"), "verify", work)).toBe("done");
+    for (const request of ["r1", "r2"]) {
+      await expect(run(climbOf("spent"), "rollout", work)).rejects.toMatchObject({ type: "Held" });
+      // A resume alone changes nothing: it is held again, for the same reason.
+      expect(await releaseExperiment(db, { experiment: "spent", request })).toEqual({
+        kind: "BudgetSpent",
+        reason: "budget.sandboxHours: 0.50 of 0.50 spent",
+      });
+    }
+    const raised = { request: "a", path: "budget.sandboxHours", value: 1, old: 0.5, fromIteration: 1 };
+    await recordAmendments(db, "spent", [raised]);
+    expect(await run(climbOf("spent"), "rollout", work)).toBe("done");
+  });
+
+  it("a request that the budget does not hold holds its experiment", async () => {
+    await running("asks", { budget: { usd: null, authorTokens: 100, sandboxHours: null } });
+    const books = spendBooks(db, {
+      experiment: "asks",
+      iteration: 1,
+      try: 1,
+      candidate: 0,
+      generator: "llm",
+    });
+    const asking = () =>
+      books.reserve({
+        key: "asks/1",
+        phase: "synthesise",
+        model: "writer",
+        atMost: { prompt: 60, generated: 41 },
+      });
+    await expect(run(climbOf("asks"), "synthesise", asking)).rejects.toMatchObject({ type: "Held" });
+    expect((await readHold(db, "asks"))?.hold).toEqual({
+      kind: "BudgetSpent",
+      reason: "budget.authorTokens: 0 of 100 spent, and the next request may take 101",
+    });
   });
 
   it("what is on record under no name fails as it is, to be tried again", async () => {

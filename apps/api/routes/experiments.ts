@@ -7,6 +7,7 @@ import {
   eventsAfter,
   experimentsPage,
   iterationsPage,
+  showCost,
   showExperiment,
   showPools,
   startExperiment,
@@ -17,6 +18,7 @@ import { once } from "../idempotency.ts";
 import { ApiError } from "../problems.ts";
 import {
   byName,
+  costQuery,
   json,
   ofIteration,
   POST_PROBLEMS,
@@ -109,6 +111,18 @@ export function experimentRoutes(api: Api, context: ApiContext): void {
       response: { 200: json(record, "As tadpole pool --json writes it."), ...problems(404) },
     },
     handler: ({ params, query }) => showPools(session, params.name, query.iteration) as never,
+  });
+  api.route({
+    method: "GET",
+    url: "/v1/experiments/:name/cost",
+    schema: {
+      tags,
+      summary: "What it cost: tokens by class, sandbox time, money, and what for",
+      params: byName,
+      querystring: costQuery,
+      response: { 200: json(record, "As tadpole cost --json writes it."), ...problems(404) },
+    },
+    handler: ({ params, query }) => showCost(session, params.name, query.by) as never,
   });
   api.route({
     method: "GET",
