@@ -1,4 +1,5 @@
 /** One task as the terminal shows it: what it changes, its statements, gates, probes, and how it came to be what it is. */
+import { originLines } from "../../core/origin.ts";
 import { type Interval, wilson } from "../../core/statistics.ts";
 import type { Task } from "../../core/task.ts";
 import type { Lineage, MeasuredRate, TaskDetail } from "../../services/store/index.ts";
@@ -31,27 +32,6 @@ export function writeTask(detail: TaskDetail, gold: boolean): void {
   }
   if (detail.probes.length > 0) writeProbes(detail.probes);
   for (const lineage of detail.lineage) writeLineage(lineage);
-}
-
-/** Where it comes from and what beside its tests decides it; nothing for what was made by rule. */
-export function originLines({ facts }: Task): string[] {
-  const { commit, author, revises } = facts.origin ?? {};
-  return [
-    commit && `made of commit ${commit.sha} of ${commit.repository}`,
-    author &&
-      `written by ${author.model} as ${author.mode}, prompt ${author.prompt} (${author.promptHash.slice(0, 12)}), sent back ${author.repairs} ×`,
-    revises && `revision ${revises.round} of ${revises.task}, by ${revises.action}`,
-    facts.check && `checked besides: ${checkOf(facts.check)}`,
-    facts.neededLevel !== undefined && `needs a statement of level ${facts.neededLevel} at least`,
-  ].filter((line) => typeof line === "string");
-}
-
-function checkOf(check: NonNullable<Task["facts"]["check"]>): string {
-  if (check.type === "performance")
-    return `at least ${check.minSpeedup} times as fast on ${check.workload.path}`;
-  if (check.type === "migration")
-    return `no import of ${check.absent.join(", ") || "anything"} any more, one of ${check.present.join(", ") || "nothing"}`;
-  return check.structure.map((assertion) => JSON.stringify(assertion)).join(", ");
 }
 
 function writeGold({ gold, failToPass }: Task): void {

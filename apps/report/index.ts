@@ -10,6 +10,7 @@ import { noPools, passRateHistograms, poolTable, taskMixFigure } from "./pool.ts
 import { duration, percent } from "./scale.ts";
 import { settingTable } from "./settings.ts";
 import { STYLE } from "./style.ts";
+import { taskPages } from "./tasks.ts";
 import { timeFigure } from "./time.ts";
 
 export interface ReportLink {
@@ -93,6 +94,7 @@ ${tiles(data)}
 <main>
 ${section("Held-out results", headlineTable(summary), curve)}
 ${section("Task pools", poolTable(summary.iterations), grid([...histograms, ...(mix ? [mix] : [])]) ?? noPools())}
+${data.tasks.total > 0 && section("Admitted tasks", ...taskPages(data.tasks))}
 ${section(
   "Climb",
   grid(climb) ?? html`<p class="empty">No update has been made yet.</p>`,

@@ -83,6 +83,7 @@ summary { cursor: pointer; }
 .verdict { padding: .05rem .5rem; border: 1px solid currentColor; border-radius: 1rem; font-size: .82rem; }
 .verdict.passed { color: var(--good); } .verdict.failed { color: var(--bad); }
 pre { margin: .3rem 0; padding: .5rem .7rem; max-height: 15rem; overflow: auto; border: 1px solid var(--line); border-radius: .35rem; background: var(--page); white-space: pre-wrap; overflow-wrap: anywhere; }
+.evidence { white-space: normal; overflow-wrap: anywhere; }
 .result { color: var(--soft); }
 .turns { padding-left: 1.6rem; } .turns > li { margin: .6rem 0; }
 .reply { white-space: pre-wrap; overflow-wrap: anywhere; }

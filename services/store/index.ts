@@ -30,7 +30,7 @@ export {
   setStatus,
 } from "./experiments.ts";
 export { type AdmittedTask, admittedTasks, type ExperimentRollout, experimentRollouts } from "./exports.ts";
-export { recentFailures, recordFailures } from "./failures.ts";
+export { type FailingGroup, failingGroups, recentFailures, recordFailures } from "./failures.ts";
 export {
   holdExperiment,
   readHold,
@@ -102,6 +102,7 @@ export {
   recordRegrade,
 } from "./regrades.ts";
 export { collectReport, type InForce, type ReportData, type ReportExample } from "./report.ts";
+export type { ReportTask, ReportTasks } from "./report-tasks.ts";
 export {
   findGroup,
   findRollout,

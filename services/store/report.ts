@@ -7,6 +7,7 @@ import { type CostRecord, readCost } from "./cost.ts";
 import { type RolloutDetail, showRollout } from "./details.ts";
 import { ArtifactError } from "./errors.ts";
 import { type ExperimentRow, getExperiment, type IterationRow } from "./experiments.ts";
+import { type ReportTasks, reportTasks } from "./report-tasks.ts";
 import type { Executor } from "./rows.ts";
 import {
   type PoolSeries,
@@ -44,6 +45,7 @@ export interface ReportData {
   readonly updates: readonly UpdatePoint[];
   readonly mix: readonly TaskMix[];
   readonly cost: CostRecord;
+  readonly tasks: ReportTasks;
   /** At most three. */
   readonly examples: readonly ReportExample[];
 }
@@ -170,6 +172,7 @@ export async function collectReport(
     updates,
     mix,
     cost: await readCost(db, name),
+    tasks: await reportTasks(db, artifacts, name, tries),
     examples,
   };
 }

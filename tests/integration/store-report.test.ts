@@ -79,6 +79,13 @@ it("shows a held-out task before and after training, and one that stayed unsolve
   const page = renderReport(await collectReport(db, artifacts, "demo"));
   expect(page).toContain("25.0 % → 50.0 %");
   expect(page).toContain("Fixed &lt;b&gt;add&lt;/b&gt;.");
+  // A page of each admitted task, none of those that were dropped; as it was admitted, how it came to that, and what training made of it.
+  const pages = page.split('<details class="example" id="task-').slice(1);
+  expect(pages.map((text) => text.slice(0, 17))).toEqual([testTask(0).id, testTask(1).id]);
+  expect(pages[0]).toContain("first probe 2/4, last climbed at 4/4");
+  expect(pages[1]).toContain("first probe 0/4, admitted at 1/4 after 1 revision<");
+  expect(pages[1]).toContain("Statement, level 2, as it was admitted");
+  expect(pages[1]).toMatch(/<th scope="row">gold<\/th><td>passed<\/td>/);
   // Learning curve, one histogram, the task mix, four series of the climb, the time.
   expect(page.split("<svg ").length - 1).toBe(8);
 });

@@ -241,12 +241,20 @@ function reportData(change: Partial<ReportData> = {}): ReportData {
     updates: [],
     mix: [],
     cost: NOTHING_SPENT,
+    tasks: { experiment: "demo", shown: [], total: 0 },
     examples: [],
     ...change,
   };
 }
 
 describe("a report", () => {
+  it("says how many tasks it has no room for, and how to see them", () => {
+    const page = renderReport(reportData({ tasks: { experiment: "demo", shown: [], total: 1 } }));
+    expect(page).toContain("1 more task is not shown");
+    expect(page).toContain("tadpole task list --experiment demo --outcome admitted");
+    expect(renderReport(reportData())).not.toContain("Admitted tasks");
+  });
+
   it("of an experiment that has just begun says what is not there yet", () => {
     const page = renderReport(reportData());
     expect(elements(page)).not.toContain("svg");

@@ -1,0 +1,107 @@
+/** A page per admitted task: how its statement was revised, what the gates said, what the probes counted, what training made of it. */
+import { originLines } from "../../core/origin.ts";
+import { wilson } from "../../core/statistics.ts";
+import type { Lineage, MeasuredRate, ReportTask, ReportTasks } from "../../services/store/index.ts";
+import type { GateVerdict } from "../../services/synthesis/index.ts";
+import { shortened } from "./example.ts";
+import { table } from "./figure.ts";
+import { html, type Markup } from "./html.ts";
+import { percent } from "./scale.ts";
+
+const counted = (measured: MeasuredRate | null | undefined): string | null =>
+  measured ? `${measured.passes}/${measured.runs}` : null;
+
+/** The first probe, that which admitted it, and the climb's last group: what was made of it in one line. */
+function course({ detail }: ReportTask): string {
+  const [lineage] = detail.lineage;
+  if (lineage === undefined) return "not probed";
+  const { revisions, climb } = lineage;
+  const [first, last] = [revisions[0]!, revisions.at(-1)!];
+  return [
+    `first probe ${counted(first.before)}`,
+    revisions.length > 1 &&
+      `admitted at ${counted(last.before)} after ${revisions.length - 1} revision${revisions.length > 2 ? "s" : ""}`,
+    climb.length > 0 && `last climbed at ${counted(climb.at(-1))}`,
+  ]
+    .filter((part) => part !== false)
+    .join(", ");
+}
+
+function gates(detail: ReportTask["detail"]): readonly Markup[] {
+  return detail.validations.map(
+    ({ candidate, gates: verdicts, repairs }) => html`<h4>Gates of candidate ${candidate}</h4>
+${repairs !== null && html`<p class="facts">Sent back ${repairs.length} ×: ${repairs.map(({ outcome }) => outcome).join(", ")}.</p>`}
+${table({
+  head: ["Gate", "Verdict", "Evidence"],
+  rows: (verdicts as readonly GateVerdict[]).map(({ gate, passed, evidence }) => [
+    gate,
+    passed ? "passed" : "refused",
+    html`<span class="evidence">${shortened(evidence)}</span>`,
+  ]),
+})}`,
+  );
+}
+
+function probes(detail: ReportTask["detail"]): Markup | false {
+  return (
+    detail.probes.length > 0 &&
+    html`<h4>Probes</h4>${table({
+      head: ["Level", "Policy", "Passes", "Rate", "95 %", "Decision"],
+      rows: detail.probes.map(({ level, policy, passes, runs, rate, decision }) => {
+        const { low, high } = wilson(passes, runs);
+        return [
+          level,
+          policy,
+          `${passes}/${runs}`,
+          percent(rate ?? passes / runs, 1),
+          `${percent(low)} – ${percent(high)}`,
+          decision,
+        ];
+      }),
+    })}`
+  );
+}
+
+function revisions({ revisions: all, climb }: Lineage): Markup {
+  return html`<h4>Revisions</h4>${table({
+    head: ["Task", "Level", "Before", "Action", "After", "Because"],
+    rows: all.map(({ taskId, level, before, action, after, diagnosis }) => [
+      taskId,
+      level,
+      counted(before),
+      action,
+      counted(after),
+      diagnosis && html`<span class="evidence">${diagnosis.cause}: ${shortened(diagnosis.evidence)}</span>`,
+    ]),
+  })}${
+    climb.length > 0 &&
+    html`<p class="facts">Climbed on: ${climb.map((rate) => `${counted(rate)} in update ${rate.update}`).join(", ")}.</p>`
+  }`;
+}
+
+function taskPage(task: ReportTask): Markup {
+  const { iteration, level, detail } = task;
+  const { id, type, generator, environment, functions } = detail.task;
+  return html`<details class="example" id="task-${id}">
+<summary>${type} by ${generator} in ${environment.split("@")[0]} <code>${id}</code>
+<span class="facts">iteration ${iteration} · level ${level} · ${course(task)}</span></summary>
+<p class="facts">Changes ${functions.join(", ") || "what its statement says"}. ${originLines(detail.task).map((line) => html`<br>${line}`)}</p>
+${detail.statements.map(
+  (
+    statement,
+  ) => html`<h4>Statement, level ${statement.level}${statement.level === level ? ", as it was admitted" : ""}</h4>
+<pre class="statement">${shortened(statement.text)}</pre>`,
+)}
+${gates(detail)}${probes(detail)}${detail.lineage.map(revisions)}
+</details>\n`;
+}
+
+export function taskPages({ shown, total, experiment }: ReportTasks): readonly Markup[] {
+  const left = total - shown.length;
+  return [
+    ...shown.map(taskPage),
+    left > 0
+      ? html`<p class="meta">${left} more ${left === 1 ? "task is" : "tasks are"} not shown: <code>tadpole task list --experiment ${experiment} --outcome admitted</code> names them, <code>tadpole task show ID</code> shows one.</p>`
+      : html``,
+  ];
+}
