@@ -15,6 +15,7 @@ import { evaluate } from "./evaluate.ts";
 import { filter } from "./filter.ts";
 import { harden } from "./harden.ts";
 import { withHold } from "./hold.ts";
+import { noteFailures } from "./noteFailures.ts";
 import { prepareEnvironment } from "./prepareEnvironment.ts";
 import {
   findIteration,
@@ -68,6 +69,7 @@ export function createRecordActivities(services: RecordServices): RecordActiviti
       if (standing === null) throw new StoreError("missing", `no experiment "${experiment}" is recorded`);
       return standing;
     },
+    noteFailures: (input) => noteFailures(services, input),
     noteRequest: (input) => recordRequest(db, input),
     noteUsed: (input) => noteUsed(services, input),
     publish: ({ policy, policyServer }) => services.policy.publish(policy, policyServer),

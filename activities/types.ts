@@ -11,7 +11,7 @@ import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
 import type { ExperimentStatus, GroupPhase, IterationStatus } from "../core/statuses.ts";
 import type { Amendment, Hold } from "../core/steering.ts";
-import type { AuthorSettings, HistorySettings } from "../core/synthesis.ts";
+import type { AuthorSettings, GateSettings, HistorySettings } from "../core/synthesis.ts";
 import type { GeneratorName, StatementLevel, TaskType } from "../core/task.ts";
 
 export interface EnvironmentRef {
@@ -72,6 +72,8 @@ export interface ValidateInput {
   readonly recordScope: string;
   readonly candidate: CandidateRef;
   readonly stabilityRuns: number;
+  /** Absent = none of the gates that it switches, as for fixed sets. */
+  readonly gates?: GateSettings;
   readonly level: StatementLevel;
   /** Actions that a valid candidate has been through since: where its new form is rejected, the record keeps the one before. Absent = none. */
   readonly revision?: number;
@@ -405,6 +407,8 @@ export interface Activities {
   amend(input: { readonly experiment: string; readonly amendments: readonly Amendment[] }): Promise<void>;
   recordExperiment(input: ExperimentStatusInput): Promise<void>;
   recordIteration(input: IterationRecordInput): Promise<void>;
+  /** Of a try whose climb is over. */
+  noteFailures(input: { readonly scope: Scope }): Promise<void>;
   /** Appends short keys of candidates to those used `before`: as a file, for they grow with the experiment. */
   noteUsed(input: {
     readonly experiment: string;
@@ -424,6 +428,7 @@ export type RecordActivities = Pick<
   | "findPool"
   | "findTaskSet"
   | "hold"
+  | "noteFailures"
   | "noteRequest"
   | "noteUsed"
   | "publish"

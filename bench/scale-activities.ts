@@ -83,6 +83,7 @@ export function scaleActivities(): { readonly activities: Activities; counts(): 
     saveTaskSet: async () => undefined,
     hold: async ({ hold }) => hold,
     release: async () => null,
+    noteFailures: async () => undefined,
     noteRequest: async () => undefined,
     watch: () => heartbeating(({ signal }) => aborted(signal)),
     awaitDrained: async () => undefined,

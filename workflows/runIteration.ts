@@ -188,6 +188,8 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   const isWhole =
     (checkpoints.at(-1)?.update ?? 0) === settings.climb.updates ||
     (early === null && (settings.climb.rolloutBudget ?? null) !== null);
+  // Once the pool is closed and the climb over: what was in flight then is no part of it.
+  if ((settings.filter.failuresShown ?? 0) > 0) await records.noteFailures({ scope });
   early = null;
   current = "selection";
   await record("select", null);

@@ -31,6 +31,7 @@ export const SENTENCES: Sentences = {
   saveTaskSet: ({ set }) => `record the task set ${set.name} of ${set.tasks.length} tasks`,
   hold: ({ hold }) => `hold the experiment: ${hold.reason}`,
   release: () => "release the hold",
+  noteFailures: ({ scope }) => `keep what failed in iteration ${scope.iteration} for the author of the next`,
   noteRequest: ({ verb }) => `record that the request to ${verb} was done`,
   noteUsed: ({ keys }) => `count ${keys.length} candidates as used`,
   watch: () => "wait for a hold or a watchdog",

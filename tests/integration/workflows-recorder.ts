@@ -127,6 +127,7 @@ const PLAUSIBLE: Answers = {
   findTaskSet: ({ spec }) => ({ hash: `${spec.tasks}-${spec.functions}`, found: null }),
   saveTaskSet: () => undefined,
   hold: ({ hold }) => hold,
+  noteFailures: () => undefined,
   noteRequest: () => undefined,
   release: () => null,
   amend: () => undefined,

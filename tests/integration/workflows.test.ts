@@ -59,6 +59,7 @@ describe("calibrateTask", () => {
       reason: null,
       passes: 1,
       failure: null,
+      rollouts: 4,
     });
     expect(recorder.inputs("validate")).toMatchObject([{ level: 2, recordScope: "refined/it/1/try/1" }]);
     expect(recorder.inputs("refine")).toEqual([{ taskId, level: 3 }]);
@@ -106,6 +107,7 @@ describe("calibrateTask", () => {
       reason: "stability",
       passes: null,
       failure: null,
+      rollouts: 0,
     });
     expect(rejected.inputs("rollout")).toEqual([]);
     const dropped = new Recorder({ filter: () => ({ action: "drop", reason: "between-levels" }) });

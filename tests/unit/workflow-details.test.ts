@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { clipped, describeCandidate, describeExperiment, describeGroup } from "../../core/descriptions.ts";
 import {
+  calibrationDetails,
   climbDetails,
   clock,
   evaluationDetails,
@@ -201,5 +202,24 @@ describe("details", () => {
       "policy `nano-1`",
       "last failure: no task was admitted",
     ]);
+  });
+});
+
+describe("a calibration", () => {
+  it("says what was decided, one numbered line each, before there is a task and after", () => {
+    const standing = {
+      task: null,
+      level: 1,
+      refinements: 0,
+      repairs: 1,
+      steps: ["sent back (leak: it\ntells)"],
+    };
+    expect(calibrationDetails(standing)).toBe(
+      "**no task yet** · sent back 1 ×\n\n1. sent back (leak: it tells)",
+    );
+    const steps = ["0 of 8 passed at level 1 (too-hard: 8 of 8 rollouts fail) → raise-level", "admitted"];
+    expect(calibrationDetails({ task: "t1", level: 2, refinements: 1, repairs: 0, steps })).toBe(
+      `task \`t1\` at level 2 · refined 1 ×\n\n1. ${steps[0]}\n2. admitted`,
+    );
   });
 });
