@@ -1,7 +1,9 @@
 /**
  * Measures synthesis on real packages: what becomes of drawn candidates, by operator, and what a valid task costs.
  *
- *     node bench/yields.ts --candidates 100 --mode warm minimist shell-quote qs
+ *     node bench/yields.ts --candidates 100 minimist hashids strcase
+ *
+ * takes environments of any framework; there is one table of operators for each language.
  */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -10,6 +12,7 @@ import { random } from "../core/random.ts";
 import type { GeneratorName } from "../core/task.ts";
 import { prepareEnvironment } from "../services/environments/index.ts";
 import { createGrading } from "../services/grading/index.ts";
+import { languageOf } from "../services/languages/index.ts";
 import { createProcessRuntime } from "../services/sandbox/index.ts";
 import { candidateKey, createSynthesis, type GateName } from "../services/synthesis/index.ts";
 
@@ -88,8 +91,9 @@ const { values, positionals } = parseArgs({
 const data = resolve(values.data);
 const mode = values.mode === "cold" ? "cold" : "warm";
 const sandboxRuntime = createProcessRuntime({ root: join(data, "sandboxes"), nodePath: process.execPath });
-const byOperator = new Tally();
+const byOperator = new Map<string, Tally>();
 const byPackage = new Tally();
+let reproduced = 0;
 let cpu = 0;
 let wall = 0;
 
@@ -110,13 +114,19 @@ for (const name of positionals) {
     let outcome: Outcome = "duplicate";
     if (!seen.has(candidateKey(candidate))) {
       seen.add(candidateKey(candidate));
-      const { gates } = await synthesis.validate(environment, candidate, { stabilityRuns: 3 });
+      const { gates, task } = await synthesis.validate(environment, candidate, { stabilityRuns: 3 });
       const failed = gates.find((gate) => !gate.passed);
       outcome = outcomeOf(failed?.gate);
+      if (task !== null && task.facts.reproduction !== null) reproduced++;
       if (values.rejected && failed !== undefined)
         console.error(`${name} ${n} ${operator}: ${failed.gate}: ${failed.evidence}`);
     }
-    if (values.generator !== "combination") byOperator.add(operator, outcome);
+    if (values.generator === "mutation") {
+      const language = languageOf(candidate.sites[0]!.file)!.name;
+      const table = byOperator.get(language) ?? new Tally();
+      byOperator.set(language, table);
+      table.add(operator, outcome);
+    }
     byPackage.add(name, outcome);
   }
   // A warm runner's time counts when it has ended.
@@ -127,7 +137,7 @@ for (const name of positionals) {
 
 const valid = positionals.reduce((sum, name) => sum + byPackage.count(name, "valid"), 0);
 byPackage.print("package");
-if (values.generator !== "combination") byOperator.print("operator");
+for (const [language, table] of byOperator) table.print(`operator (${language})`);
 console.log(
-  `${valid} valid tasks, ${mode}: ${(cpu / valid).toFixed(2)} CPU seconds and ${(wall / valid).toFixed(2)} seconds each`,
+  `${valid} valid tasks, ${reproduced} with a reproduction, ${mode}: ${(cpu / valid).toFixed(2)} CPU seconds and ${(wall / valid).toFixed(2)} seconds each`,
 );
