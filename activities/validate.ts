@@ -42,7 +42,7 @@ interface ValidationEvidence extends Evidence {
 }
 
 export async function validate(services: SandboxServices, input: ValidateInput): Promise<ValidateOutput> {
-  const { candidate, scope, reuse, stabilityRuns, level } = input;
+  const { candidate, scope, reuse, stabilityRuns, level, gates: asked } = input;
   return heartbeating(async ({ signal }) => {
     const of = {
       kind: "validation",
@@ -55,6 +55,7 @@ export async function validate(services: SandboxServices, input: ValidateInput):
         environment: candidate.environment.key,
         stabilityRuns,
         level,
+        ...(asked && { gates: asked }),
         rules: RULES_VERSION,
       },
     } as const;
@@ -115,12 +116,16 @@ const BLAMES_ENVIRONMENT: ReadonlySet<GateName> = new Set(["build", "ends", "gol
 
 async function runGates(
   services: SandboxServices,
-  { candidate, stabilityRuns, level }: ValidateInput,
+  { candidate, stabilityRuns, level, gates: asked }: ValidateInput,
   signal: AbortSignal,
 ): Promise<Validation> {
   const environment = await services.environments.byKey(candidate.environment.key);
   const proposal = await getJson<Candidate>(services.artifacts, candidate.artifact);
-  const { task, gates } = await services.synthesis.validate(environment, proposal, { stabilityRuns, signal });
+  const { task, gates } = await services.synthesis.validate(environment, proposal, {
+    stabilityRuns,
+    signal,
+    ...(asked && { gates: asked }),
+  });
   if (gates.some(({ gate, passed }) => !passed && BLAMES_ENVIRONMENT.has(gate)))
     await services.environments.check(environment.key);
   const refused = { candidate: candidate.index, taskId: null, gates, evidence: null };

@@ -60,9 +60,10 @@ export interface CalibrateTaskOutput {
 export function validateInput(
   record: string,
   candidate: CandidateRef,
-  settings: { readonly stabilityRuns: number; readonly level: StatementLevel },
+  settings: Pick<ValidateInput, "stabilityRuns" | "level" | "gates">,
 ): ValidateInput {
-  return { recordScope: record, candidate, stabilityRuns: settings.stabilityRuns, level: settings.level };
+  const { stabilityRuns, level, gates } = settings;
+  return { recordScope: record, candidate, stabilityRuns, level, ...(gates && { gates }) };
 }
 
 /** Generators whose change is known well enough to be combined with another. */
@@ -160,10 +161,10 @@ export class Calibration {
   /** Null once it is a task; else the gate, or why its author gave up. */
   async #validate(): Promise<string | null> {
     const { scope, settings, reuse = null } = this.#input;
-    const { stabilityRuns, startLevel: level } = settings.synthesis;
+    const { stabilityRuns, startLevel: level, gates } = settings.synthesis;
     for (;;) {
       const valid = await sandboxes.validate({
-        ...validateInput(scopeKey(scope), this.#candidate, { stabilityRuns, level }),
+        ...validateInput(scopeKey(scope), this.#candidate, { stabilityRuns, level, gates }),
         scope,
         reuse,
         ...(this.#done.length === 0 ? {} : { revision: this.#done.length }),
