@@ -1,9 +1,9 @@
 /** Hardening: a candidate that is always solved is combined with one more mistake elsewhere in the same package. */
-import { lineHunks } from "../../core/line-diff.ts";
 import type { RandomStream } from "../../core/random.ts";
 import type { TaskOrigin } from "../../core/task.ts";
 import { applyEdit, type SourceEdit } from "../languages/index.ts";
 import { textsOf, writeText } from "./changes.ts";
+import { hunksOf } from "./gates/hunks.ts";
 import { DISTANT_LINES, drawSite, factsOf, SECOND_DRAWS } from "./mutation.ts";
 import type { EditSite, SiteIndex } from "./sites.ts";
 import type { Brief, Candidate } from "./types.ts";
@@ -35,19 +35,17 @@ function isNear(known: Candidate["sites"][number], { file, functionName, edit }:
 
 /** The same edit of a text that was changed already; null where it touches what was changed. */
 function moved(original: string, changed: string, edit: SourceEdit): SourceEdit | null {
-  const offset = (text: string, line: number): number =>
-    text
-      .split("\n")
-      .slice(0, line)
-      .reduce((sum, each) => sum + each.length + 1, 0);
-  let [shift, lines] = [0, 0];
-  for (const { from, to, end } of lineHunks(original, changed)) {
-    if (edit.end <= offset(original, from)) break;
-    if (edit.start < offset(original, to)) return null;
-    shift = offset(changed, end) - offset(original, to);
-    lines = end - to;
+  const old = original.split("\n");
+  const size = (lines: readonly string[]): number => lines.reduce((sum, line) => sum + line.length + 1, 0);
+  let [shift, lower] = [0, 0];
+  for (const { start, end, lines } of hunksOf("", original, changed)) {
+    const [from, to] = [size(old.slice(0, start)), size(old.slice(0, end))];
+    if (edit.end <= from) break;
+    if (edit.start < to) return null;
+    shift += size(lines) - (to - from);
+    lower += lines.length - (end - start);
   }
-  return { ...edit, start: edit.start + shift, end: edit.end + shift, line: edit.line + lines };
+  return { ...edit, start: edit.start + shift, end: edit.end + shift, line: edit.line + lower };
 }
 
 const newlines = (text: string): number => text.split("\n").length - 1;

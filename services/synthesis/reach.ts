@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Reach } from "../../core/diagnosis.ts";
-import { countLines, type LineHunk, lineHunks } from "../../core/line-diff.ts";
 import type { FileChange, Task } from "../../core/task.ts";
 import { languageOf } from "../languages/index.ts";
 import { textsOf } from "./changes.ts";
+import { type Hunk, hunksOf } from "./gates/hunks.ts";
 
 /** Lines beside the intended ones that still count as the same place. */
 const NEAR = 3;
@@ -36,13 +36,13 @@ export function reachOf(
       return "";
     }
   };
-  const hunksOf = (changes: readonly FileChange[]): Map<string, readonly LineHunk[]> => {
+  const byFile = (changes: readonly FileChange[]): Map<string, readonly Hunk[]> => {
     const after = textsOf(changes);
-    return new Map(changes.map(({ path }) => [path, lineHunks(before(path), after.get(path) ?? "")]));
+    return new Map(changes.map(({ path }) => [path, hunksOf(path, before(path), after.get(path) ?? "")]));
   };
-  const [gold, made] = [hunksOf(task.gold), hunksOf(change)];
-  const total = (all: Map<string, readonly LineHunk[]>): number =>
-    [...all.values()].reduce((sum, hunks) => sum + countLines(hunks), 0);
+  const [gold, made] = [byFile(task.gold), byFile(change)];
+  const total = (all: Map<string, readonly Hunk[]>): number =>
+    [...all.values()].flat().reduce((sum, { start, end, lines }) => sum + (end - start) + lines.length, 0);
   const counted = { lines: total(made), goldLines: total(gold) };
   const shared = [...gold].flatMap(([path, intended]) => {
     const own = made.get(path) ?? [];
@@ -58,16 +58,16 @@ export function reachOf(
   return { reach: inFunction ? "function" : "file", ...counted };
 }
 
-const near = (a: LineHunk, b: LineHunk): boolean => a.from < b.to + NEAR && b.from < a.to + NEAR;
+const near = (a: Hunk, b: Hunk): boolean => a.start < b.end + NEAR && b.start < a.end + NEAR;
 
 /** Innermost functions that hunks stand in, by their starts; code outside of any is no place. */
-function functionsAround(path: string, text: string, hunks: readonly LineHunk[]): Set<number> {
+function functionsAround(path: string, text: string, hunks: readonly Hunk[]): Set<number> {
   // The first is the whole source.
   const functions = (languageOf(path)?.functions(text) ?? []).slice(1);
   const found = new Set<number>();
-  for (const { from } of hunks) {
+  for (const { start } of hunks) {
     const inner = functions.findLast(
-      ({ startLine, endLine }) => startLine <= from + 1 && from + 1 <= endLine,
+      ({ startLine, endLine }) => startLine <= start + 1 && start + 1 <= endLine,
     );
     if (inner !== undefined) found.add(inner.start);
   }

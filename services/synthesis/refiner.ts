@@ -1,12 +1,12 @@
 /** Rewriting a task's text with its author's model: the same change and tests, other words, and the gates of statements in between. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { lineHunks } from "../../core/line-diff.ts";
 import type { AuthoredText, FileChange, StatementLevel, Task } from "../../core/task.ts";
 import { rewriteText } from "../author/index.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { taskId, textsOf } from "./changes.ts";
 import { determined, hiddenTests } from "./determined.ts";
+import { hunksOf } from "./gates/hunks.ts";
 import { findLeaks } from "./leaks.ts";
 import { packageOf, writeStatement } from "./statement.ts";
 import type { AuthorBrief, RewriteRequest } from "./types.ts";
@@ -82,17 +82,12 @@ function fileText(
 ): string {
   if (kind !== "write") return `${path}: ${kind === "delete" ? "deleted" : "a link"}`;
   const [old, now] = [base.get(path) ?? onDisk(join(root, path)), after.get(path)!];
-  const hunks = lineHunks(old, now).map(({ from, to, start, end }) =>
+  const lines = old.split("\n");
+  const hunks = hunksOf(path, old, now).map(({ start, end, lines: added }) =>
     [
-      `@@ line ${from + 1}`,
-      ...old
-        .split("\n")
-        .slice(from, to)
-        .map((line) => `-${line}`),
-      ...now
-        .split("\n")
-        .slice(start, end)
-        .map((line) => `+${line}`),
+      `@@ line ${start + 1}`,
+      ...lines.slice(start, end).map((line) => `-${line}`),
+      ...added.map((line) => `+${line}`),
     ].join("\n"),
   );
   return `${path}:\n${hunks.join("\n")}`;
