@@ -77,7 +77,7 @@ export const AMENDABLE: Readonly<Record<string, Amendable>> = {
   "filter.band.low": { type: "number", min: 0, max: 1 },
   "filter.band.high": { type: "number", min: 0, max: 1 },
   "filter.maxRefinements": { type: "count", min: 0 },
-  "climb.updates": { type: "count", min: 1 },
+  "climb.updates": { type: "count", min: 0 },
   "optimizer.learningRate": { type: "number", min: 0, above: true },
   "evaluation.greedy": { type: "boolean" },
   "concurrency.calibrations": { type: "count", min: 1 },

@@ -98,7 +98,7 @@ describe("a request to amend", () => {
       "synthesis.maxCandidates: expected at least synthesis.poolTasks (7), found 6 in iteration 2",
     ],
     ["optimizer.learningRate", 0, "optimizer.learningRate: expected a number above 0"],
-    ["climb.updates", 0, "climb.updates: expected a whole number of at least 1"],
+    ["climb.updates", -1, "climb.updates: expected a whole number of at least 0"],
   ])("%s = %s is refused", (path, value, expected) => {
     expect(amendmentRefusal({ settings: base, amendments: [] }, request(path, value), at(1))).toBe(expected);
   });

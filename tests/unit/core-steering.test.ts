@@ -41,10 +41,10 @@ describe("amendable settings", () => {
   });
 
   it.each([
-    ["climb.updates", 0, "climb.updates: expected a whole number of at least 1"],
-    ["climb.updates", 1.5, "climb.updates: expected a whole number of at least 1"],
-    ["climb.updates", "4", "climb.updates: expected a whole number of at least 1"],
-    ["climb.updates", Number.NaN, "climb.updates: expected a whole number of at least 1"],
+    ["climb.updates", -1, "climb.updates: expected a whole number of at least 0"],
+    ["climb.updates", 1.5, "climb.updates: expected a whole number of at least 0"],
+    ["climb.updates", "4", "climb.updates: expected a whole number of at least 0"],
+    ["climb.updates", Number.NaN, "climb.updates: expected a whole number of at least 0"],
     ["filter.band.low", 1.01, "filter.band.low: expected a number from 0 to 1"],
     ["optimizer.learningRate", Number.POSITIVE_INFINITY, "optimizer.learningRate: expected a number above 0"],
     ["evaluation.greedy", 1, "evaluation.greedy: expected true or false"],

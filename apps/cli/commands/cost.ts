@@ -72,10 +72,8 @@ const unit = ({ count, usd, tokens, sandboxSeconds }: UnitCost): string =>
 
 function write(cost: ExperimentCost): void {
   const { by, groups, total, budget, perAdmitted, perUpdate, generators } = cost;
-  const rows = [
-    ...groups.map((group) => ({ name: nameOf(by, group.of), ...group })),
-    { name: "total", ...total },
-  ];
+  const row = (name: string, of: Cost) => ({ name, ...of });
+  const rows = [...groups.map((group) => row(nameOf(by, group.of), group)), row("total", total)];
   const first: Column<Cost & { readonly name: string }> = { title: by, value: ({ name }) => name };
   writeLine(formatTable(rows, [first, ...COLUMNS]));
   for (const note of notes(cost)) writeLine(note);
