@@ -56,7 +56,14 @@ export function historyOf(entry: Entry, options: FetchOptions): History | null {
   const { commit } = entry;
   if (commit === undefined)
     throw new EnvironmentError("catalogue", `${entry.name}: commit: expected what ${source.ref} stands for`);
-  const folder = () => mirrorOf(repository, commit, options);
+  let mirror: Promise<string> | undefined;
+  const folder = (): Promise<string> => {
+    mirror ??= mirrorOf(repository, commit, options).catch((error: unknown) => {
+      mirror = undefined;
+      throw error;
+    });
+    return mirror;
+  };
   return {
     repository,
     commit,
