@@ -146,6 +146,14 @@ function authoredParts({ title, body, contract }: AuthoredText, level: Statement
   return [title, body, level >= 1 ? contract : ""].map((part) => part.trim()).filter((part) => part !== "");
 }
 
+/** What is seen where no call shows it: how much fails, of tests that stay hidden. */
+function observation({ failToPass, passToPass }: Task): string {
+  const failing = failToPass.length;
+  const all = failing + passToPass.length;
+  const verb = failing === 1 ? "fails" : "fail";
+  return `${failing} of the package's ${all} tests ${verb}, in files that are not shown here.`;
+}
+
 export function writeStatement(task: Task, level: StatementLevel): Statement {
   const { reproduction, text: authored } = task.facts;
   const parts = authored === undefined ? [headline(task), opening(task)] : authoredParts(authored, level);
@@ -155,6 +163,7 @@ export function writeStatement(task: Task, level: StatementLevel): Statement {
       `Prints:\n\n${block("", reproduction.actual)}`,
       `Should print:\n\n${block("", reproduction.expected)}`,
     );
+  if (level >= 1 && reproduction === null && authored === undefined) parts.push(observation(task));
   if (level >= 2) parts.push(authored === undefined ? functionHint(task) : authoredFunctions(task));
   if (level >= 3) parts.push(authored === undefined ? siteHint(task) : authoredSites(task));
   parts.push(CLOSING[task.type]);

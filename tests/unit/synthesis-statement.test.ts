@@ -108,6 +108,12 @@ describe("writeStatement", () => {
 
   it("can be written without a reproduction", () => {
     const bare: Task = { ...task, facts: { ...task.facts, reproduction: null } };
+    const failing = `1 of the package's ${1 + bare.passToPass.length} tests fails, in files that are not shown here.`;
+    const told = (level: StatementLevel) =>
+      writeStatement({ ...bare, failToPass: bare.failToPass.slice(0, 1) }, level);
+    expect(told(0).text).not.toContain("tests fails");
+    expect(told(1).text).toContain(failing);
+    expect(findLeaks(bare, told(1))).toEqual([]);
     for (const level of levels) expect(textOf(level, bare)).not.toContain("Run:");
   });
 });
