@@ -14,7 +14,7 @@ import {
   totalOf,
   usdOfTokens,
 } from "../../core/spend.ts";
-import type { GeneratorName } from "../../core/task.ts";
+import type { Task } from "../../core/task.ts";
 import type { Db } from "./database.ts";
 import { StoreError } from "./errors.ts";
 import type { Executor } from "./rows.ts";
@@ -27,7 +27,7 @@ export interface SpendFor {
   readonly try: number | null;
   /** Index of the candidate; null = none, or not one. */
   readonly candidate: number | null;
-  readonly generator: GeneratorName | null;
+  readonly generator: Task["generator"] | null;
 }
 
 /** One for each attempt at the work: the same books know their own reservations. */

@@ -18,7 +18,7 @@ import {
   usdOfTokens,
 } from "../../core/spend.ts";
 import { type Amendment, amended } from "../../core/steering.ts";
-import type { GeneratorName } from "../../core/task.ts";
+import type { Task } from "../../core/task.ts";
 import type { Db } from "./database.ts";
 import type { Executor } from "./rows.ts";
 
@@ -107,7 +107,7 @@ export interface SandboxUse {
   readonly item: string;
   readonly taskId: string | null;
   /** Null where the task says it. */
-  readonly generator: GeneratorName | null;
+  readonly generator: Task["generator"] | null;
 }
 
 /** Adds to what the same work took before: an attempt that came to nothing had its sandbox, too. */

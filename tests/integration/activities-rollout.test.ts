@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SandboxServices } from "../../activities/index.ts";
 import type { GroupInput } from "../../activities/types.ts";
+import type { ArtifactRef } from "../../core/artifact.ts";
 import { random } from "../../core/random.ts";
+import { generatedOf, type TokenCounts } from "../../core/spend.ts";
 import type { Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { environmentFiles } from "../../services/environments/index.ts";
@@ -76,6 +78,27 @@ describe("rollout", () => {
     expect(row!.change).toEqual([expect.objectContaining({ kind: "write", path: "made", content: "1\n" })]);
   });
 
+  it("has its tokens counted by class, and the time of its sandbox", async () => {
+    policy(script);
+    await roll(group({ key: "rollout/counted" }), 0);
+    const row = (await findRollout(services.db, "rollout/counted/0"))!;
+    const turns = (await getJson<Trajectory>(services.artifacts, row.trajectory as ArtifactRef)).turns;
+    const counted = row.tokens as TokenCounts;
+    expect(generatedOf(counted)).toBe(row.generated_tokens);
+    expect(counted.toolCalls).toBeGreaterThan(0);
+    expect(counted.text).toBeGreaterThan(0);
+    // Each prompt goes on from what the turn before it had as prompt and reply.
+    expect(counted.cached).toBe(turns[0]!.promptTokens + turns[0]!.completionTokens);
+    expect(counted.prompt + counted.cached).toBe(turns[0]!.promptTokens + turns[1]!.promptTokens);
+    const use = await services.db
+      .selectFrom("sandbox_use")
+      .selectAll()
+      .where("item", "=", "rollout/counted")
+      .executeTakeFirstOrThrow();
+    expect(use).toMatchObject({ work: "rollout", phase: "climb", task_id: row.task_id });
+    expect(use.seconds).toBeGreaterThan(0);
+  });
+
   it("draws turn t of a member from (seed, random keys, member, t), whatever the experiment is called", async () => {
     const seedsOf = async (input: GroupInput, member: number) => {
       const seeds = policy(script);
@@ -126,6 +149,7 @@ describe("rollout", () => {
     const undisturbed = await findRollout(services.db, "rollout/undisturbed/0");
     expect(retried!.content_key).toBe(undisturbed!.content_key);
     expect(retried!.trajectory).toEqual(undisturbed!.trajectory);
+    expect(retried!.tokens).toEqual(undisturbed!.tokens);
   });
 
   it("publishes the policy again on a server that does not serve it, and refuses one that cannot be trained on", async () => {
