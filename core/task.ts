@@ -83,7 +83,7 @@ export interface Verifier {
 
 /** A few lines an agent can run, as a bug report carries them: what they print, and what they should print. */
 export interface Reproduction {
-  /** JavaScript for `node -e`, using the package through `require("/repo")`-independent relative requires. */
+  /** A script for the language's interpreter (`node -e`, `python3 -c`), using the package by relative requires or imports. */
   readonly code: string;
   /** The exact Bash command the statement quotes; run in the repository's root. */
   readonly command: string;
@@ -91,7 +91,7 @@ export interface Reproduction {
   readonly actual: string;
   /** What the same command prints once the task is solved. */
   readonly expected: string;
-  /** Name of the failing assertion it was taken from. */
+  /** Name of the failing test (under tape: assertion) it was taken from. */
   readonly assertion: string;
 }
 
