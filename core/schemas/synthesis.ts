@@ -113,7 +113,7 @@ export const synthesis = z
           .nullable()
           .default(null)
           .describe(
-            "Flake rate that the stability runs must exclude at 95 %: 0.39 takes 6 runs; null = synthesis.stabilityRuns, whatever they exclude.",
+            "Flake rate that the stability runs must exclude at 95 %: 0.4 takes 6 runs; null = synthesis.stabilityRuns, whatever they exclude.",
           ),
         wrongSolutions: z
           .boolean()

@@ -15,45 +15,38 @@ export async function stability(trial: Trial): Promise<void> {
   const { environment, options, task, baseRuns, solvedRuns, judgesItself } = trial;
   const rate = options.gates?.maxFlakeRate ?? null;
   const wanted = Math.max(options.stabilityRuns, rate === null ? 0 : runsAgainst(rate));
-  await repeat(trial, baseRuns, wanted, task.base);
-  mustAgree(task, baseRuns, "base");
+  await repeat(trial, baseRuns, wanted, task.base, "differs between runs");
   if (rate === null && !judgesItself) {
     trial.pass("stability", `${baseRuns.length} runs of the base tree agree`);
     return;
   }
-  const known = judgesItself ? 0 : environment.baselineRuns;
-  if (known > 0) solvedRuns.unshift(environment.baseline);
-  await repeat(trial, solvedRuns, wanted - Math.max(0, known - 1), trial.solved);
-  mustAgree(task, solvedRuns, "solved");
-  const runs = Math.min(baseRuns.length, solvedRuns.length + Math.max(0, known - 1));
+  // The baseline is what several runs agreed on.
+  const more = judgesItself ? 0 : environment.baselineRuns - 1;
+  if (!judgesItself) solvedRuns.unshift(environment.baseline);
+  await repeat(trial, solvedRuns, wanted - more, trial.solved, "differs between runs of the solved tree");
+  const runs = Math.min(baseRuns.length, solvedRuns.length + more);
   trial.pass(
     "stability",
     `${runs} runs of the base tree and of the solved tree agree: a flake rate above ${flakeBound(runs).toFixed(3)} is excluded at 95 %`,
   );
 }
 
+/** Runs the tree until so many runs agree; the first that does not ends it. */
 async function repeat(
   trial: Trial,
   runs: StatusMap[],
   wanted: number,
   tree: readonly FileChange[],
+  reason: string,
 ): Promise<void> {
-  while (runs.length < wanted) runs.push((await trial.run(tree)).report.statuses);
-}
-
-function mustAgree(
-  { failToPass, passToPass }: Trial["task"],
-  runs: readonly StatusMap[],
-  tree: "base" | "solved",
-): void {
-  const differs = [...failToPass, ...passToPass].find((name) =>
-    runs.some((statuses) => (statuses[name] === "passed") !== (runs[0]![name] === "passed")),
-  );
-  if (differs === undefined) return;
-  throw new Refused(
-    "stability",
-    tree === "base"
-      ? `differs between runs: ${differs}`
-      : `differs between runs of the solved tree: ${differs}`,
-  );
+  const { failToPass, passToPass } = trial.task;
+  const names = [...failToPass, ...passToPass];
+  for (;;) {
+    const differs = names.find((name) =>
+      runs.some((statuses) => (statuses[name] === "passed") !== (runs[0]![name] === "passed")),
+    );
+    if (differs !== undefined) throw new Refused("stability", `${reason}: ${differs}`);
+    if (runs.length >= wanted) return;
+    runs.push((await trial.run(tree)).report.statuses);
+  }
 }

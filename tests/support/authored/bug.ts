@@ -1,4 +1,4 @@
-/** Three bugs with tests of their own: two that the packages really have, one that was put in where no test looks. */
+/** Three bugs with tests of their own: two that the packages really have, one that was put in. */
 import { type Authored, file } from "./types.ts";
 
 export const BUG: readonly Authored[] = [

@@ -1,0 +1,230 @@
+/** Checks of a type, as they run in the judging box: what counts as a definition, a call, a copy, an import, and how a speed-up is bounded. */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { StructuralAssertion, TypeCheck } from "../../core/task.ts";
+import { loadCatalogue, type PreparedEnvironment } from "../../services/environments/index.ts";
+import { parseTap } from "../../services/grading/index.ts";
+import { checkOf } from "../../services/synthesis/checks/index.ts";
+import type { Candidate } from "../../services/synthesis/index.ts";
+
+const box = createRequire(new URL("../../services/synthesis/checks/box/", import.meta.url));
+const { importsOf, isOf } = box("./imports.cjs") as {
+  importsOf(source: string, go: boolean): string[];
+  isOf(module: string, wanted: string, file: string): boolean;
+};
+const { interval } = box("./interval.cjs") as {
+  interval(values: number[], confidence: number): { low: number; high: number; median: number };
+};
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "checks-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const catalogue = await loadCatalogue();
+
+/** The catalogue's entry on a tree of these files. */
+function environmentOf(name: string, files: Readonly<Record<string, string>>): PreparedEnvironment {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, "root", path)), { recursive: true });
+    writeFileSync(join(folder, "root", path), text);
+  }
+  const entry = catalogue.entries.find((one) => one.name === name)!;
+  return { key: `${name}@1-0`, entry, root: join(folder, "root"), image: null } as PreparedEnvironment;
+}
+
+const CANDIDATE: Candidate = {
+  type: "refactor",
+  generator: "llm",
+  ...{ base: [], gold: [], sites: [], functions: [] },
+};
+
+/** Runs the check in the tree, its files in another folder than in a box. */
+function statuses(environment: PreparedEnvironment, check: TypeCheck) {
+  const made = checkOf(environment, CANDIDATE, check);
+  if ("none" in made) throw new Error(made.none);
+  const place = (path: string) => path.replace("/tmp/check", join(folder, "check"));
+  for (const file of made.files) {
+    mkdirSync(join(folder, "check"), { recursive: true });
+    if (file.kind === "write") writeFileSync(place(file.path), file.content);
+  }
+  const [program, ...args] = made.command.argv.map(place);
+  const run = spawnSync(program === "node" ? process.execPath : program!, args, {
+    cwd: environment.root,
+    encoding: "utf8",
+  });
+  const report = parseTap(run.stdout, "");
+  expect(report.complete, run.stderr).toBe(true);
+  expect(run.status === 0).toBe(!Object.values(report.statuses).includes("failed"));
+  return Object.values(report.statuses).map((status) => status === "passed");
+}
+
+const structure = (environment: PreparedEnvironment, ...assertions: StructuralAssertion[]) =>
+  statuses(environment, { type: "refactor", structure: assertions });
+
+const defines = (file: string, symbol: string) => ({ kind: "defines", file, symbol }) as const;
+
+describe("the structure of JavaScript", () => {
+  const SOURCE = `// function ghost() {}
+const text = "function ghost() {}", other = \`\${function inner() { return "}" }()} function ghost() {}\`;
+const pattern = /function ghost\\(\\) {}/;
+function plain(a) { return helper(a) + helper(a); }
+const arrow = async (a) => { return a; };
+exports.given = function () { return helper(1); };
+class Box { method(a) { if (a) { return helper(a); } } static other() {} }
+module.exports = { short(a) { return a; }, long: (a) =>
+  a };
+helper(2);
+`;
+  it.each(["plain", "arrow", "given", "Box", "method", "other", "short", "long", "inner"])(
+    "defines %s",
+    (name) => {
+      expect(structure(environmentOf("minimist", { "index.js": SOURCE }), defines("index.js", name))).toEqual(
+        [true],
+      );
+    },
+  );
+
+  it.each(["ghost", "helper", "if", "text", "pattern"])("does not define %s", (name) => {
+    const environment = environmentOf("minimist", { "index.js": SOURCE });
+    const lacks = { ...defines("index.js", name), kind: "lacks" } as const;
+    expect(structure(environment, defines("index.js", name), lacks)).toEqual([false, true]);
+  });
+
+  it("counts lines, calls from a function, and copies", () => {
+    const copy = "function a(x) {\n  const y = x + 1;\n  return y * y - x;\n}\n";
+    const files = {
+      "index.js": SOURCE,
+      "a.js": copy,
+      "b.js": copy.replace("function a", "function b"),
+      "c.js": "1;",
+    };
+    const file = "index.js";
+    const calls = (from: string, atLeast: number) =>
+      ({ kind: "calls", file, symbol: "helper", from, atLeast }) as const;
+    const copies = (tokens: number, ...names: string[]) =>
+      ({ kind: "max-copies", files: names, tokens }) as const;
+    expect(
+      structure(
+        environmentOf("minimist", files),
+        { kind: "max-lines", file, symbol: "long", lines: 2 },
+        { kind: "max-lines", file, symbol: "long", lines: 1 },
+        ...[calls("plain", 2), calls("plain", 3), calls("method", 1), calls("arrow", 1)],
+        ...[
+          copies(15, "a.js", "b.js"),
+          copies(40, "a.js", "b.js"),
+          copies(15, "a.js", "c.js"),
+          copies(15, "none.js"),
+        ],
+      ),
+    ).toEqual([true, false, true, false, true, false, false, true, true, false]);
+  });
+});
+
+describe("the structure of TypeScript, Go and Python", () => {
+  it("is read in each of them", () => {
+    const ts =
+      "export class A<T> { run(a: Map<string, T>): T | null { return get(a); } }\nexport const f = (a: string): number => a.length;\ninterface I { a: string }\n";
+    const inTs = environmentOf("css-what", { "src/parse.ts": ts });
+    expect(
+      structure(inTs, ...["A", "run", "f", "I", "get"].map((name) => defines("src/parse.ts", name))),
+    ).toEqual([true, true, true, true, false]);
+    const go =
+      "package p\n\n// func ghost() {}\nfunc (v *Version) Less(o *Version) bool {\n\treturn v.compare(o) < 0\n}\n\nfunc plain() {}\n";
+    const inGo = environmentOf("go-version", { "version.go": go });
+    expect(
+      structure(inGo, ...["Less", "plain", "ghost", "compare"].map((name) => defines("version.go", name))),
+    ).toEqual([true, true, false, false]);
+    const py =
+      'class A:\n    """def ghost(): pass"""\n    def run(self):\n        return self.step() + self.step()\n\n    @cached\n    async def step(self):\n        # def ghost():\n        return 1\n\nshort = lambda a: a\n';
+    const inPython = environmentOf("roman", { "src/roman.py": py });
+    const file = "src/roman.py";
+    expect(
+      structure(
+        inPython,
+        ...["A", "run", "step", "short", "ghost"].map((name) => defines(file, name)),
+        { kind: "calls", file, symbol: "step", from: "run", atLeast: 2 },
+        { kind: "calls", file, symbol: "step", from: "step", atLeast: 1 },
+        { kind: "max-lines", file, symbol: "run", lines: 2 },
+        { kind: "max-lines", file, symbol: "A", lines: 9 },
+        { kind: "lacks", file: "src/gone.py", symbol: "A" },
+      ),
+    ).toEqual([true, true, true, true, false, true, false, true, true, true]);
+  });
+});
+
+describe("imports", () => {
+  it("are read from the code, not from its text", () => {
+    const source = `import a, { b } from "one";
+import "two/deep";
+export * from 'three';
+const c = require("four"), d = await import("five");
+// require("six")
+const e = 'require("seven")', f = object.require("eight"), g = \`\${require("nine")} import "ten"\`;
+const from = "eleven"; from
+`;
+    expect(importsOf(source, false)).toEqual(["one", "two/deep", "three", "four", "five", "nine"]);
+    const go = 'package p\n\nimport (\n\t"fmt"\n\tx "a/b" // "c"\n\t_ "d"\n)\n\nimport "e"\n\nvar f = "g"\n';
+    expect(importsOf(go, true)).toEqual(["fmt", "a/b", "d", "e"]);
+  });
+
+  it.each([
+    ["node:fs", "fs", true],
+    ["lodash/map", "lodash", true],
+    ["lodash-es", "lodash", false],
+    ["../old.js", "./lib/old", true],
+    ["./old", "./old", false],
+  ])("%s in lib/a/b.js is %s: %s", (module, wanted, expected) => {
+    expect(isOf(module, wanted, "lib/a/b.js")).toBe(expected);
+  });
+
+  it("of sources alone decide a migration", () => {
+    const files = {
+      ...{ "index.js": 'require("new")', "test/bool.js": 'require("old")', "bench.js": 'require("old")' },
+    };
+    const check = { type: "migration", absent: ["old"], present: ["new"] } as const;
+    expect(statuses(environmentOf("minimist", files), check)).toEqual([true, true]);
+    expect(statuses(environmentOf("minimist", { "index.js": 'require("old/x")' }), check)).toEqual([
+      false,
+      false,
+    ]);
+  });
+
+  it("of Python are its parser's, relative ones from the root", () => {
+    const files = {
+      "src/roman.py": '"""import old"""\nfrom .inner import thing\nimport new.part as p\n',
+      "src/tests.py": "import old\n",
+    };
+    const check = { type: "migration", absent: ["old"], present: ["new", "src.inner", "none"] } as const;
+    expect(statuses(environmentOf("roman", files), check)).toEqual([true, true, true, false]);
+  });
+});
+
+describe("an interval of the median", () => {
+  it("has at least the confidence, by order statistics", () => {
+    expect(interval([7, 1, 6, 2, 5, 3, 4], 0.98)).toEqual({ low: 1, high: 7, median: 4 });
+    const twelve = Array.from({ length: 12 }, (_, i) => i + 1);
+    expect(interval(twelve, 0.983)).toEqual({ low: 2, high: 11, median: 6.5 });
+    expect(interval(twelve, 0.95)).toEqual({ low: 3, high: 10, median: 6.5 });
+    expect(interval([3], 0.95)).toEqual({ low: 3, high: 3, median: 3 });
+  });
+});
+
+describe("a check", () => {
+  it("is refused where it cannot run, in one sentence that says what is needed", () => {
+    const environment = environmentOf("minimist", { "index.js": "" });
+    const image = { ...environment, image: { id: "sha256:0" } } as unknown as PreparedEnvironment;
+    expect(checkOf(image, CANDIDATE, { type: "migration", absent: ["a"], present: [] })).toEqual({
+      none: "a check of type migration needs an environment of Node, Python or Go without an image: minimist@1-0 is none",
+    });
+    const workload = { kind: "write", path: "bench/a.rb", content: "", encoding: "utf8" } as const;
+    expect(checkOf(environment, CANDIDATE, { type: "performance", workload, minSpeedup: 2 })).toEqual({
+      none: "check.workload: bench/a.rb is no script of Node, Python or Go",
+    });
+  });
+});
