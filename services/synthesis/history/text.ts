@@ -43,7 +43,7 @@ export function withoutPointers(text: string): string {
   return text
     .replace(/\[`?([0-9a-f]{7,40}|#\d+|[\w.-]+\/[\w.-]+#\d+|@[\w-]+)`?\]\([^)]*\)/gi, "")
     .replace(/\[([^\]]+)\]\([^)\s]*\)/g, "$1")
-    .replace(/<?\bhttps?:\/\/[^\s)>\]]+>?/g, "")
+    .replace(/(?:\b(?:see|via|at|from|in|per)\s*:?\s+)?<?\bhttps?:\/\/[^\s)>\]]+>?/gi, "")
     .replace(
       /(?:\b(?:closes?|fix(?:es)?|resolves?|refs?|see|via|in|per|from|issues?|pull requests?|pr|gh)\s*:?\s*)?(?:\b[\w.-]+\/[\w.-]+)?#\d+\b|\bGH-\d+\b/gi,
       "",
@@ -113,7 +113,7 @@ function neutral(text: string, type: TaskType): string {
           "",
         )
       : text;
-  const plain = /^[a-z]+(?=\s)/.test(bare) ? `${bare[0]!.toUpperCase()}${bare.slice(1)}` : bare;
+  const plain = /^[a-z]+(?=\s|$)/.test(bare) ? `${bare[0]!.toUpperCase()}${bare.slice(1)}` : bare;
   return plain.replace(/\.$/, "");
 }
 
