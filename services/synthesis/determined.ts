@@ -81,8 +81,14 @@ function quoted(text: string): Need {
 }
 
 function file(path: string): Need {
-  const known = [path.replace(/\.\w+$/, ""), basename(path)];
-  return { what: `the file ${path}`, said: (text) => known.some((name) => text.includes(name)) };
+  const name = basename(path).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  // A name alone may be an English word; with its ending it is a file's.
+  const alone = new RegExp(`(^|[^\\w.-])${name}${/\.\w+$/.test(path) ? "" : "\\.\\w+"}`);
+  const stem = path.replace(/\.\w+$/, "");
+  return {
+    what: `the file ${path}`,
+    said: (text) => alone.test(text) || (stem.includes("/") && text.includes(stem)),
+  };
 }
 
 /** What the check of its type asks for by name; the tree cannot tell that it is wanted. */
@@ -149,12 +155,11 @@ export function testNeeds(
         if (!new RegExp(`\\bexit(?:Code)?\\W{1,4}${code}\\b`, "i").test(seen))
           need(word("the exit code", code!));
   }
-  const stems = new Set(
-    [...tree.keys(), ...tests.keys()].flatMap((path) => [path, path.replace(/\.\w+$/, "")]),
-  );
+  const paths = [...tree.keys(), ...tests.keys()];
+  const stems = new Set(paths.flatMap((path) => [path, path.replace(/\.\w+$/, "")]));
   for (const path of new Set(tested.flatMap((each) => [...each.files])))
     if (![path, `${path}/index`].some((known) => stems.has(known) || stems.has(known.replace(/\.\w+$/, ""))))
-      if (path !== ".") need(file(path));
+      if (path !== "." && !paths.some((known) => known.startsWith(`${path}/`))) need(file(path));
   return [...needs.values()];
 }
 
@@ -204,7 +209,7 @@ export function determined(task: Task, root: string): Determination {
     hasSubject([text.title, text.body, level >= 1 ? text.contract : ""].join("\n"), task, tests);
   const missing = (level: StatementLevel): string[] => {
     const statement = writeStatement(task, level).text;
-    const unsaid = needs.filter((each) => !each.said(statement)).map((each) => each.what);
+    const unsaid = [...new Set(needs.filter((each) => !each.said(statement)).map((each) => each.what))];
     return subject(level) ? unsaid : ["anything that the tests or the solution name", ...unsaid];
   };
   const unsaid = missing(1);

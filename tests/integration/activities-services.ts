@@ -79,7 +79,7 @@ function verdictOf(task: Task, change: readonly FileChange[]): Verdict {
     outcome,
     rule: rules[outcome],
     offending: outcome === "infrastructure" ? ["the host went away"] : [],
-    statuses: {},
+    statuses: outcome === "failed" ? Object.fromEntries(task.failToPass.map((name) => [name, "failed"])) : {},
     treeHash: "0".repeat(64),
     evidence: evidenceOf(task, "0".repeat(64)),
     cpuSeconds: 0,
@@ -229,6 +229,10 @@ export interface Member {
   readonly segments?: Trajectory["segments"];
   /** What the agent says at its end. */
   readonly claim?: string;
+  /** Instead of the one that tells its outcome; it passes. */
+  readonly change?: readonly FileChange[];
+  /** What it ran, one command each turn. */
+  readonly commands?: readonly { readonly command: string; readonly result: string }[];
 }
 
 /** Rollouts on record, accepted and not yet graded, one per member. */
@@ -237,10 +241,13 @@ export async function recordRollouts(
   group: GroupInput,
   members: readonly Member[],
 ): Promise<void> {
-  for (const [member, { outcome, exit = "agent", segments, claim }] of members.entries()) {
+  for (const [member, { outcome, exit = "agent", segments, claim, ...more }] of members.entries()) {
     const trajectory: Trajectory = {
       segments: segments ?? [{ tokens: [7, member], trainable: [0, 1], logProbs: [0, -0.25] }],
-      turns: [],
+      turns: (more.commands ?? []).map(({ command, result }, turn) => ({
+        ...{ turn, promptTokens: 1, completionTokens: 1, treeHash: null, results: [result] },
+        toolCalls: [{ id: `call-${turn}`, name: "Bash", arguments: JSON.stringify({ command }) }],
+      })),
       messages: claim === undefined ? [] : [{ role: "assistant", content: claim }],
       weightVersion: group.policy.id,
       exit,
@@ -265,7 +272,7 @@ export async function recordRollouts(
       raw_reward: null,
       reward: null,
       tree_hash: sha256,
-      change: changeOf(outcome),
+      change: more.change ?? changeOf(outcome),
       trajectory: await putJson(services.artifacts, trajectory, "trajectory"),
       tools: {},
       model_seconds: 0,
