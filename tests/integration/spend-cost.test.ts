@@ -218,7 +218,7 @@ describe("sums", () => {
         expect(total.tokens).toEqual(counted.reduce(addTokens, NO_TOKENS));
         expect(total.openRequests).toBe(requests.filter((one) => one.tokens === null).length);
       }),
-      { numRuns: 12 },
+      { numRuns: 12, endOnFailure: true },
     );
   });
 });

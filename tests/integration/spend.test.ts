@@ -84,7 +84,7 @@ describe("a reservation", () => {
           if (granted[i] === 0) expect(sumUsd([reserved, size / 1e6])).toBeGreaterThan(cents / 100);
         expect((await usage(name)).usd).toBe(sumUsd(granted.map((size) => size / 1e6)));
       }),
-      { numRuns: 10 },
+      { numRuns: 10, endOnFailure: true },
     );
   });
 
