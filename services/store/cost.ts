@@ -165,16 +165,21 @@ export interface GeneratorYield {
   readonly admitted: number;
 }
 
+/** Of all tries; a result that a pool had no use for any more admits nothing. */
 async function generatorYields(db: Executor, experiment: string): Promise<GeneratorYield[]> {
   const { rows } = await sql<GeneratorYield>`
     with own as (select * from validations where starts_with(scope, ${`${experiment}/it/`})),
     probed as (select scope, candidate, bool_or(decision = 'admit') as admitted from probes
       where starts_with(scope, ${`${experiment}/it/`}) group by 1, 2),
-    calibrated as (select distinct scope from probed)
+    calibrated as (select distinct scope from probed),
+    tries as (select experiment || '/it/' || iteration || '/try/' || try as scope, last_candidate
+      from iterations where experiment = ${experiment})
     select o.generator, count(*) as candidates, count(o.task_id) as valid,
-      count(distinct o.task_id) filter (where p.admitted
-        or p.admitted is null and not exists (select from calibrated c where c.scope = o.scope)) as admitted
-    from own o left join probed p using (scope, candidate)
+      count(distinct o.task_id) filter (
+        where o.candidate <= coalesce(t.last_candidate, o.candidate) and (p.admitted
+          or p.admitted is null and not exists (select from calibrated c where c.scope = o.scope))
+      ) as admitted
+    from own o left join probed p using (scope, candidate) left join tries t on t.scope = o.scope
     group by 1 order by 1`.execute(db);
   return rows;
 }

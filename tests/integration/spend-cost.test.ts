@@ -147,6 +147,14 @@ describe("the cost of an experiment", () => {
     expect(cost.total.uncountedRollouts).toBe(cost.total.rollouts);
   });
 
+  it("counts no candidate as admitted that its pool had no use for any more", async () => {
+    await recordTestExperiment(record.db, record.artifacts, "surplus");
+    const own = record.db.updateTable("iterations").set({ last_candidate: 0 });
+    await own.where("experiment", "=", "surplus").execute();
+    const { generators } = await showCost(record, "surplus");
+    expect(generators).toMatchObject([{ candidates: 3, valid: 2, admitted: 1 }, { admitted: 0 }]);
+  });
+
   it("is refused for an experiment that is not on record", async () => {
     await expect(showCost(record, "nobody")).rejects.toMatchObject({ kind: "missing" });
   });
