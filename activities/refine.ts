@@ -7,6 +7,8 @@ import type { RefineInput, RefineOutput } from "./types.ts";
 
 export async function refine(services: RecordServices, input: RefineInput): Promise<RefineOutput> {
   const task = await loadTask(services, input.taskId);
+  if (task.generator === "import")
+    return { written: false, reason: "an imported task has the one statement of its source" };
   const statement = writeStatement(task, input.level);
   const leaks = findLeaks(task, statement);
   if (leaks.length > 0)

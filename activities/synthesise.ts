@@ -6,6 +6,7 @@ import { getJson, hashJson, isWhole, putJson } from "../services/store/index.ts"
 import { attributesOf, candidateKey, type FailureNote } from "../services/synthesis/index.ts";
 import { briefOf, failuresFor } from "./author.ts";
 import { heartbeating } from "./context.ts";
+import { importedCandidate, importedTasks } from "./imported.ts";
 import { pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
 import { inSandbox, ofCandidate } from "./spending.ts";
@@ -24,6 +25,7 @@ export async function synthesise(
   return heartbeating(async ({ signal }) => {
     const used = new Set(exclude === null ? [] : await getJson<string[]>(services.artifacts, exclude));
     const failures = await failuresFor(services, input);
+    const imports = input.choice === "imported" ? await importedTasks(services, input) : null;
     const draws: Draw[] = [];
     for (let index = from; index < from + count; index++) {
       signal.throwIfAborted();
@@ -32,17 +34,30 @@ export async function synthesise(
         phase: "synthesise",
         scope,
         reuse,
-        content: { ...source, index, ...(failures.length > 0 && { failures: hashJson(failures) }) },
+        content: {
+          ...source,
+          index,
+          ...(failures.length > 0 && { failures: hashJson(failures) }),
+          ...(imports !== null && { imports: hashJson(imports.map(({ id }) => id)) }),
+        },
       } as const;
       const whole = async (found: Draw) =>
         "none" in found || (await isWhole(services.artifacts, found.candidate.artifact));
-      const drawn = await pieceOf(services, of, whole, () => draw(services, input, index, failures, signal));
+      const make = async (): Promise<Draw> => {
+        if (imports === null) return draw(services, input, index, failures, signal);
+        const imported = imports[index];
+        return imported === undefined
+          ? { index, none: "no further imported task is proven" }
+          : { index, candidate: importedCandidate(index, imported) };
+      };
+      const drawn = await pieceOf(services, of, whole, make);
       const isUsed = "candidate" in drawn && used.has(shortKey(drawn.candidate.key));
       draws.push(isUsed ? { index, none: "used before, by a fixed set or in an earlier iteration" } : drawn);
     }
     return {
       candidates: draws.flatMap((drawn) => ("candidate" in drawn ? [drawn.candidate] : [])),
       empty: draws.flatMap((drawn) => ("none" in drawn ? [{ index: drawn.index, reason: drawn.none }] : [])),
+      ...(imports !== null && imports.length <= from + count && { exhausted: true }),
     };
   });
 }

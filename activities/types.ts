@@ -12,7 +12,7 @@ import type { Scope } from "../core/scope.ts";
 import type { ExperimentStatus, GroupPhase, IterationStatus } from "../core/statuses.ts";
 import type { Amendment, Hold } from "../core/steering.ts";
 import type { AuthorSettings, GateSettings, HistorySettings } from "../core/synthesis.ts";
-import type { GeneratorName, StatementLevel, TaskType } from "../core/task.ts";
+import type { GeneratorName, StatementLevel, Task, TaskType } from "../core/task.ts";
 
 export interface EnvironmentRef {
   readonly name: string;
@@ -24,13 +24,16 @@ export interface CandidateRef {
   /** Index in its pool or set: the order in which decisions are read. */
   readonly index: number;
   readonly environment: EnvironmentRef;
-  readonly generator: GeneratorName;
+  readonly generator: Task["generator"];
   /** Equal keys = the same change to the same tree. */
   readonly key: string;
   readonly functions: readonly string[];
   /** What its likeness to others is told by; absent of one from before it was asked. */
   readonly diversity?: Attributes;
+  /** Of the candidate; where it is a task already, of that. */
   readonly artifact: ArtifactRef;
+  /** Of an imported task, which is one already, with the one statement that its source gives; absent = it is to become one. */
+  readonly task?: { readonly id: string; readonly level: StatementLevel };
 }
 
 export interface SynthesiseInput {
@@ -38,8 +41,8 @@ export interface SynthesiseInput {
   /** Keys of the random streams; `index` is appended for each candidate. */
   readonly randomKeys: readonly (string | number)[];
   readonly environments: readonly EnvironmentRef[];
-  /** `round-robin` spreads a fixed set evenly; `random` is for pools. */
-  readonly choice: "random" | "round-robin";
+  /** `round-robin` spreads a fixed set evenly; `random` is for pools; `imported` takes imported tasks in place of making any. */
+  readonly choice: "random" | "round-robin" | "imported";
   readonly functions: TaskSetSettings["functions"];
   /** Relative weights. */
   readonly mix: Readonly<Partial<Record<GeneratorName, number>>>;
@@ -65,6 +68,8 @@ export interface SynthesiseOutput {
   readonly candidates: readonly CandidateRef[];
   /** Indices without a candidate, with the reason. */
   readonly empty: readonly { readonly index: number; readonly reason: string }[];
+  /** No later index has a candidate. */
+  readonly exhausted?: boolean;
 }
 
 export interface ValidateInput {

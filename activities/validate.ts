@@ -21,6 +21,7 @@ import {
   writeStatement,
 } from "../services/synthesis/index.ts";
 import { heartbeating } from "./context.ts";
+import { proveImported } from "./imported.ts";
 import { pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
 import { inSandbox, ofCandidate } from "./spending.ts";
@@ -119,6 +120,7 @@ async function runGates(
   { candidate, stabilityRuns, level, gates: asked }: ValidateInput,
   signal: AbortSignal,
 ): Promise<Validation> {
+  if (candidate.task !== undefined) return provenImport(services, candidate, stabilityRuns, signal);
   const environment = await services.environments.byKey(candidate.environment.key);
   const proposal = await getJson<Candidate>(services.artifacts, candidate.artifact);
   const { task, gates } = await services.synthesis.validate(environment, proposal, {
@@ -137,4 +139,19 @@ async function runGates(
   await recordStatement(services.db, statement);
   const solved = await gradedTreeHash({ environment, task, change: task.gold });
   return { ...refused, taskId: task.id, evidence: restsOn(task, solved, statement.hash), level: written };
+}
+
+/** It has the statement of its source, whatever level is asked for: there is no other. */
+async function provenImport(
+  services: SandboxServices,
+  { index, task: known }: ValidateInput["candidate"],
+  runs: number,
+  signal: AbortSignal,
+): Promise<Validation> {
+  const { id, level } = known!;
+  const { task, environment, gates, proven } = await proveImported(services, id, runs, signal);
+  if (!proven) return { candidate: index, taskId: null, gates, evidence: null };
+  const { hash } = await getStatement(services.db, id, level);
+  const solved = await gradedTreeHash({ environment, task, change: task.gold });
+  return { candidate: index, taskId: id, gates, evidence: restsOn(task, solved, hash), level };
 }

@@ -70,7 +70,7 @@ function checkPolicy({ policy, climb, rollout }: ExperimentSettings): Inconsiste
 }
 
 /** A file may spell out what its ablation means; anything else would be an experiment that is not what it is called. */
-function checkAblation({ ablation, filter, synthesis }: ExperimentSettings): Inconsistency[] {
+function checkAblation({ ablation, filter, sandbox, synthesis }: ExperimentSettings): Inconsistency[] {
   const meant = (ablation as Ablation | undefined) && ABLATED[ablation];
   if (meant === undefined) return [];
   const found: Inconsistency[] = [];
@@ -80,6 +80,11 @@ function checkAblation({ ablation, filter, synthesis }: ExperimentSettings): Inc
     found.push({
       path: ["filter", "enabled"],
       expected: `true where ablation is ${ablation} (ablation: ${other((of) => !of.filter)} is without a filter)`,
+    });
+  if (meant.pool === "imported" && sandbox.runtime !== "docker")
+    found.push({
+      path: ["sandbox", "runtime"],
+      expected: `docker where ablation is ${ablation}: imported tasks run in images of their own`,
     });
   if (synthesis.pool !== "fresh" && synthesis.pool !== meant.pool)
     found.push({

@@ -99,7 +99,7 @@ export interface CandidateFacts {
 export function describeCandidate(candidate: CandidateFacts, policy: string): Description {
   const { index, generator, environment, functions } = candidate;
   return describe(
-    `candidate ${index}: a ${generator} in ${environment.name} of ${functions.map((name) => name.split("#").at(-1)).join(", ")}`,
+    `candidate ${index}: a ${generator} in ${environment.name} of ${functions.map((name) => name.split("#").findLast((part) => part !== "")).join(", ")}`,
     {
       environment: code(environment.name),
       generator,

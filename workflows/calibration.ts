@@ -243,6 +243,8 @@ export class Calibration {
 
   /** Null where levels are all there is. Settings of before there was more lack it. */
   #means(): Means | null {
+    // Its source has worded it and knows no other way.
+    if (this.#candidate.task !== undefined) return null;
     const { filter, synthesis } = this.#input.settings;
     const means = {
       rewrite: filter.refiner === "model" && synthesis.author != null,
@@ -284,11 +286,14 @@ export class Calibration {
   async #rewrite(decision: RewriteAction & Pick<FilterOutput, "diagnosis">): Promise<string | null> {
     const { scope, settings, candidate, reuse = null } = this.#input;
     const { action, otherwise, diagnosis = null } = decision;
+    const { generator } = this.#candidate;
+    // `#means` offers it for none of them.
+    if (generator === "import") return "an imported task has the one statement of its source";
     const written = await sandboxes.rewrite({
       scope,
       reuse,
       candidate: candidate.index,
-      generator: this.#candidate.generator,
+      generator,
       taskId: this.#taskId,
       level: decision.level,
       round: this.#refinements + 1,

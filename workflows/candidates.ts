@@ -34,7 +34,7 @@ const shortName = (name: string): string => random(0, name).seed32().toString(36
 
 export class CandidateStream {
   readonly #source: Omit<SynthesiseInput, "from" | "count">;
-  readonly #end: number;
+  #end: number;
   readonly #cap: number;
   readonly #seen: Set<string>;
   readonly #perFunction: Map<string, number>;
@@ -106,8 +106,13 @@ export class CandidateStream {
       }
       if (this.#from >= this.#end) return null;
       const count = Math.min(BATCH, this.#end - this.#from);
-      const { candidates, empty } = await sandboxes.synthesise({ ...this.#source, from: this.#from, count });
+      const { candidates, empty, exhausted } = await sandboxes.synthesise({
+        ...this.#source,
+        from: this.#from,
+        count,
+      });
       this.#from += count;
+      if (exhausted === true) this.#end = this.#from;
       for (const { index } of empty) this.#leaveOut(index, "nothing drawn");
       this.#queue = [...candidates];
     }

@@ -176,7 +176,7 @@ const sum = (counts: Readonly<Record<string, number>>): number =>
 
 /** Settings of an iteration that began before there were authors and histories lack them. */
 function sourceOf({ scope, settings, environments, exclude, reuse = null }: FillTaskPoolInput): Source {
-  const { mix, heldOutShare, author, types, history } = settings.synthesis as Partial<
+  const { mix, heldOutShare, author, types, history, pool } = settings.synthesis as Partial<
     ExperimentSettings["synthesis"]
   > &
     Pick<ExperimentSettings["synthesis"], "mix" | "heldOutShare">;
@@ -187,7 +187,7 @@ function sourceOf({ scope, settings, environments, exclude, reuse = null }: Fill
     seed: settings.seed,
     randomKeys: [scope.iteration, "pool"],
     environments,
-    choice: "random",
+    choice: pool === "imported" ? "imported" : "random",
     functions: "train",
     mix,
     heldOutShare,

@@ -18,6 +18,7 @@ import {
   createExperiment,
   type Db,
   getExperiment,
+  provenImports,
   setResult,
   setStatus,
   steeringOnRecord,
@@ -80,12 +81,28 @@ export async function steeringSoFar(db: Db, name: string): Promise<SteeringState
   return { ...(await steeringOnRecord(db, name)), stopping: false };
 }
 
-/** Creates or joins the experiment of that name. Throws StoreError `conflict` when the name is used with other settings. */
+/** Throws SettingsError where pools are to be chosen from imported tasks and none is proven. */
+async function requireImports(db: Db, settings: ExperimentSettings): Promise<void> {
+  if (settingsAt(settings, 1).synthesis.pool !== "imported" || (await provenImports(db)).length > 0) return;
+  throw new SettingsError("impossible-value", {
+    file: "experiment",
+    field: "ablation",
+    line: null,
+    expected: "imported tasks that are proven on this stack (tadpole import, then tadpole imports verify)",
+    found: `${settings.ablation}, and none on record`,
+  });
+}
+
+/**
+ * Creates or joins the experiment of that name. Throws StoreError `conflict` when the name is used with other settings, SettingsError where they ask for
+ * imported tasks and none is proven.
+ */
 export async function startExperiment(
   context: { readonly db: Db; readonly client: Client; readonly codeVersion: string },
   name: string,
   settings: ExperimentSettings,
 ): Promise<StartResult> {
+  await requireImports(context.db, settings);
   const { joined, experiment } = await createExperiment(context.db, {
     name,
     settings,

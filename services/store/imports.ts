@@ -42,6 +42,25 @@ export async function recordImport(db: Executor, found: NewImport): Promise<Impo
   return rows[0]!.earlier ? "changed" : "new";
 }
 
+/** An imported task that was proven, with the statement that its source gives. */
+export interface ProvenImport {
+  readonly id: string;
+  readonly environment: { readonly name: string; readonly key: string };
+  readonly level: number;
+  readonly functions: readonly string[];
+  readonly artifact: unknown;
+}
+
+/** By id. */
+export async function provenImports(db: Executor): Promise<ProvenImport[]> {
+  const { rows } = await sql<ProvenImport>`
+    select t.id, json_build_object('name', e.name, 'key', e.key) as environment, s.level, t.functions, t.artifact
+    from tasks t join environments e on e.key = t.environment
+    join lateral (select level from statements where task_id = t.id order by level desc limit 1) s on true
+    where t.generator = 'import' order by t.id`.execute(db);
+  return rows;
+}
+
 /** Throws StoreError `missing`. */
 export async function getImport(db: Executor, key: string): Promise<ImportRow> {
   const row = await db.selectFrom("imports").selectAll().where("key", "=", key).executeTakeFirst();

@@ -45,6 +45,8 @@ export {
   type ImportRow,
   importKey,
   type NewImport,
+  type ProvenImport,
+  provenImports,
   recordImport,
 } from "./imports.ts";
 export { type RemovedImport, removeImport } from "./imports-remove.ts";
