@@ -15,7 +15,7 @@ import {
   recordTask,
   spendBooks,
 } from "../services/store/index.ts";
-import { writeStatement } from "../services/synthesis/index.ts";
+import { type GateVerdict, writeStatement } from "../services/synthesis/index.ts";
 import { repliesOf } from "./author.ts";
 import { heartbeating } from "./context.ts";
 import type { SandboxServices } from "./services.ts";
@@ -27,6 +27,8 @@ interface Written {
   /** The new task; null where no text passed. */
   readonly artifact: ArtifactRef | null;
   readonly reason: string | null;
+  /** What its text passed. */
+  readonly gates?: readonly GateVerdict[];
 }
 
 export async function rewrite(services: SandboxServices, input: RewriteInput): Promise<RewriteOutput> {
@@ -80,7 +82,7 @@ async function ask(services: SandboxServices, input: RewriteInput, signal: Abort
   const written: Written =
     "none" in made
       ? { artifact: null, reason: made.none }
-      : { artifact: await putJson(services.artifacts, made.task, "task"), reason: null };
+      : { artifact: await putJson(services.artifacts, made.task, "task"), reason: null, gates: made.gates };
   await recordPiece(services.db, scope, key, written);
   return written;
 }

@@ -1,7 +1,7 @@
 /** Rewriting a task's text with its author's model: the same change and tests, other words, and the gates of statements in between. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AuthoredText, FileChange, StatementLevel, Task } from "../../core/task.ts";
+import type { AuthoredText, FileChange, StatementLevel, Task, TaskOrigin } from "../../core/task.ts";
 import { rewriteText } from "../author/index.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { taskId, textsOf } from "./changes.ts";
@@ -9,7 +9,7 @@ import { determined, hiddenTests } from "./determined.ts";
 import { hunksOf } from "./gates/hunks.ts";
 import { findLeaks } from "./leaks.ts";
 import { packageOf, writeStatement } from "./statement.ts";
-import type { AuthorBrief, RewriteRequest } from "./types.ts";
+import type { AuthorBrief, RewriteRequest, SynthesisService } from "./types.ts";
 
 const LEVELS: readonly StatementLevel[] = [0, 1, 2, 3];
 
@@ -18,8 +18,7 @@ export async function rewriteTask(
   { task, level, action, diagnosis, round }: RewriteRequest,
   author: AuthorBrief,
   signal?: AbortSignal,
-): Promise<{ readonly task: Task } | { readonly none: string }> {
-  const revise = (text: AuthoredText): Task => revised(task, text, { task: task.id, action, round });
+): ReturnType<SynthesisService["rewrite"]> {
   const topic = {
     package: packageOf(task.environment),
     type: task.type,
@@ -29,37 +28,45 @@ export async function rewriteTask(
     gold: goldText(root, task),
     tests: [...hiddenTests(root, task)].map(([path, text]) => `${path}:\n${text}`).join("\n\n"),
   };
-  const text = await rewriteText(topic, author, (given) => problemsOf(revise(given), task, root), signal);
+  const judge = (text: AuthoredText) => judged(task, text, { task: task.id, action, round }, root);
+  const text = await rewriteText(topic, author, (given) => judge(given).problems, signal);
   if ("none" in text) return text;
-  const { neededLevel, ...facts } = revise(text).facts;
-  const needed = determined({ ...task, facts: { ...facts, text } }, root).neededLevel;
-  const made = { ...revise(text), facts: { ...facts, ...(needed > 0 && { neededLevel: needed }) } };
-  return { task: made };
+  const { made, evidence } = judge(text);
+  return {
+    task: made,
+    gates: [
+      { gate: "leak", passed: true, evidence: "no level tells more than it may" },
+      { gate: "determined", passed: true, evidence },
+    ],
+  };
 }
 
-/** The id covers the text: another text is another task. */
-export function revised(
-  task: Task,
+/** The same task with another text, what the gates of statements say of it, and what of the old contract it no longer says. */
+function judged(
+  before: Task,
   text: AuthoredText,
-  revises: NonNullable<NonNullable<Task["facts"]["origin"]>["revises"]>,
-): Task {
-  const made = { ...task, facts: { ...task.facts, text, origin: { ...task.facts.origin, revises } } };
-  return { ...made, id: taskId(made) };
-}
-
-/** What the gates of statements say of it, and what of the old contract it no longer says; empty = nothing. */
-export function problemsOf(task: Task, before: Task, root: string): readonly string[] {
-  const leaks = LEVELS.flatMap((level) => findLeaks(task, writeStatement(task, level)));
-  const { passed, evidence } = determined(task, root);
-  const { title, body, contract } = task.facts.text!;
-  const said = [title, body, contract].join("\n");
-  const unsaid = specified(before.facts.text?.contract ?? "").filter((span) => !said.includes(span));
-  return [
+  revises: NonNullable<TaskOrigin["revises"]>,
+  root: string,
+): { readonly made: Task; readonly problems: readonly string[]; readonly evidence: string } {
+  const { neededLevel: _, ...facts } = before.facts;
+  const worded = { ...before, facts: { ...facts, text, origin: { ...facts.origin, revises } } };
+  const { passed, evidence, neededLevel } = determined(worded, root);
+  const made = {
+    ...worded,
+    // It covers the text: another text is another task.
+    id: taskId(worded),
+    facts: { ...worded.facts, ...(neededLevel > 0 && { neededLevel }) },
+  };
+  const leaks = LEVELS.flatMap((level) => findLeaks(made, writeStatement(made, level)));
+  const said = [text.title, text.body, text.contract].join("\n");
+  const unsaid = specified(facts.text?.contract ?? "").filter((span) => !said.includes(span));
+  const problems = [
     ...new Set(leaks.map((leak) => `it tells ${leak}`)),
     ...(passed ? [] : [evidence]),
-    ...(task.id === before.id ? ["it is the text as it was"] : []),
+    ...(made.id === before.id ? ["it is the text as it was"] : []),
     ...unsaid.map((span) => `the contract said \`${span}\`, which is said no more`),
   ];
+  return { made, problems, evidence };
 }
 
 /** Names and values that a contract quotes. */

@@ -172,7 +172,7 @@ export interface SynthesisService {
     request: RewriteRequest,
     author: AuthorBrief,
     signal?: AbortSignal,
-  ): Promise<{ readonly task: Task } | { readonly none: string }>;
+  ): Promise<{ readonly task: Task; readonly gates: readonly GateVerdict[] } | { readonly none: string }>;
   /** Runs the gates cheapest first and stops at the first that fails. */
   validate(
     environment: PreparedEnvironment,

@@ -232,6 +232,13 @@ describe("rewrite", () => {
         .execute();
       const used = { prompt: 100, cached: 0 };
       expect(spent).toMatchObject(new Array(3).fill({ phase: "refine", candidate: 4, used }));
+      const [piece] = await services.db
+        .selectFrom("pieces")
+        .select("result")
+        .where("experiment", "=", "rewrite")
+        .where("kind", "=", "rewrite")
+        .execute();
+      expect(piece!.result.gates).toMatchObject([{ gate: "leak" }, { gate: "determined" }]);
       expect(await ask("rewrite", author.url)).toEqual({ taskId, level, reason });
       expect(author.asked).toHaveLength(3);
     } finally {
