@@ -252,7 +252,8 @@ export class Calibration {
       sendBack: this.#mayRepair(),
       hint: filter.hintLadder === true,
     };
-    return Object.values(means).includes(true) ? means : null;
+    // What a model wrote has tests that may be weak, also once it was sent back as often as it may be.
+    return this.#candidate.generator === "llm" || Object.values(means).includes(true) ? means : null;
   }
 
   /** Null when there is another thing to probe; else why not. */

@@ -221,6 +221,15 @@ describe("an author", () => {
   });
 });
 
+it("says of a written task that nobody can repair it any more, so that weak tests end it", async () => {
+  const recorder = new Recorder();
+  const settings = changed("synthesis.author={baseUrl: 'http://127.0.0.1:9', model: m, repairs: 0}");
+  await authored("spent", recorder, settings);
+  expect(recorder.inputs("filter")).toMatchObject([
+    { means: { rewrite: false, harden: false, sendBack: false, hint: false } },
+  ]);
+});
+
 describe("hints", () => {
   const settings = changed("filter.hintLadder=true", "synthesis.maxLevel=2");
   const hint: FilterOutput = { action: "hint", level: 3, diagnosis };
