@@ -55,6 +55,15 @@ describe("the loop", { timeout: 900_000 }, () => {
     );
   });
 
+  it("knows what it cost, to the last token", async () => {
+    const { total, perAdmitted, perUpdate } = await undisturbed.json("cost", "first");
+    expect(total).toMatchObject({ uncountedRollouts: 0, openRequests: 0, usd: 0 });
+    expect(total.rollouts).toBeGreaterThanOrEqual(first.rollouts);
+    expect(total.tokens.toolCalls).toBeGreaterThan(0);
+    expect(total.sandboxSeconds).toBeGreaterThan(0);
+    expect([perAdmitted.count, perUpdate.count > 0]).toEqual([2, true]);
+  });
+
   it("leaves its counts where Prometheus finds them", async () => {
     const { processes } = await undisturbed.json("status");
     const metrics = async (name: string) =>

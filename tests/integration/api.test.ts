@@ -169,6 +169,21 @@ describe("one experiment", () => {
     expect((await get("/v1/experiments/done-1/events", { "last-event-id": "AAAA" })).statusCode).toBe(400);
   });
 
+  it("tells what it cost, by what it is asked for", async () => {
+    const cost = (await get("/v1/experiments/done-1/cost?by=iteration")).json();
+    expect(cost).toMatchObject({ experiment: "done-1", by: "iteration", perAdmitted: { count: 2 } });
+    expect(cost.groups).toMatchObject([{ of: 1, rollouts: cost.total.rollouts }]);
+    expect((await get("/v1/experiments/done-1/cost")).json()).toMatchObject({
+      by: "phase",
+      total: cost.total,
+    });
+    expect((await get("/v1/experiments/done-1/cost?by=colour")).json()).toMatchObject({
+      status: 400,
+      field: "by",
+    });
+    expect((await get("/v1/experiments/none/cost")).statusCode).toBe(404);
+  });
+
   it("answers 409 to steering once it has ended, 404 where there is none", async () => {
     expect((await get("/v1/experiments/done-1/state")).json().status).toBe("ended");
     expect((await post("/v1/experiments/done-1/pause", {})).statusCode).toBe(409);
