@@ -35,7 +35,7 @@ export function createChat(settings: AuthorSettings, tools: readonly ChatTool[])
     // Not from the environment of whoever started the worker.
     organization: null,
     project: null,
-    fetch: (url, init) => boundedFetch(url, init),
+    fetch: (url, init) => boundedFetch(url as string | URL, init as RequestInit),
   });
 
   const send = async (messages: readonly ChatMessage[], signal?: AbortSignal): Promise<AuthorReply> => {

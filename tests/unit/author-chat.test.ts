@@ -183,6 +183,23 @@ describe("a bad server", () => {
     expect(error.message).toContain("has no /v1/chat/completions (HTTP 404)");
   });
 
+  it("that breaks off within its answer is unreachable, and one that sends elsewhere is refused", async () => {
+    const server = createServer((request, response) => {
+      if (request.url?.startsWith("/elsewhere")) {
+        response.writeHead(307, { location: "http://127.0.0.1:9/" }).end();
+        return;
+      }
+      response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+      response.write('{"id": ');
+      setImmediate(() => response.destroy());
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    open.push({ close: () => new Promise((resolve) => server.close(() => resolve())) });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    expect(await failureOf(authorSettings(url))).toMatchObject({ kind: "unreachable", spent: "unknown" });
+    expect(await failureOf(authorSettings(`${url}/elsewhere`))).toMatchObject({ kind: "refused" });
+  });
+
   it("that is never asked, the key's variable not being set", async () => {
     const server = await serve("good");
     const settings = authorSettings(server.url, { apiKeyEnv: "TADPOLE_TEST_UNSET" });
