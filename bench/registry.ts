@@ -34,6 +34,12 @@ export const BENCHES: readonly BenchEntry[] = [
     load: () => import("./probing.ts"),
   },
   {
+    name: "gates",
+    about: "faulty tasks against the gate that has to stop each, and false alarms on good ones",
+    strict: true,
+    load: () => import("./gates.ts"),
+  },
+  {
     name: "grading",
     about: "warm against cold grading of mutated trees, and whether they agree",
     load: () => import("./grading.ts"),

@@ -1,5 +1,5 @@
 /** Leak checks: what a statement must not say at its level, and copies of the answer that a tree must not hold. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { FileChange, Statement, Task } from "../../core/task.ts";
 import { textsOf } from "./changes.ts";
@@ -147,7 +147,7 @@ export function windowOf(base: string, solved: string): string {
 }
 
 /** Code and source maps. Documentation may quote the source; a declaration file holds no code. */
-const CODE = /(?<!\.d)\.(c|m)?(js|ts)x?(\.map)?$/;
+const CODE = /(?<!\.d)\.((c|m)?(js|ts)x?(\.map)?|py|go)$/;
 
 function codeFiles(root: string, below = ""): string[] {
   return readdirSync(join(root, below), { withFileTypes: true }).flatMap((entry) => {
@@ -158,8 +158,9 @@ function codeFiles(root: string, below = ""): string[] {
 }
 
 /**
- * Code files of the tree that hold the answer to a change: its new lines with their neighbours stand in a file that the change
- * leaves alone. Copies of whole sources are refused when an environment is prepared; this finds a copy of a part.
+ * Code files of the agent's tree that hold the answer to a change: its new lines with their neighbours stand in a file that the solution
+ * leaves alone. Copies of whole sources are refused when an environment is prepared; this finds a copy of a part. `changes`: the base tree,
+ * or each change of a combination alone.
  */
 export function answersElsewhere(
   root: string,
@@ -167,21 +168,19 @@ export function answersElsewhere(
   gold: readonly FileChange[],
 ): string[] {
   const solved = textsOf(gold);
-  const windows = changes.flatMap((change) =>
-    [...textsOf(change)].flatMap(([path, text]) => {
-      const after = solved.get(path);
-      return after === undefined ? [] : [windowOf(text, after)];
-    }),
-  );
-  // Of an older tree, many files are others than the snapshot's.
-  const all = changes.flat();
-  const own = textsOf(all);
-  const gone = new Set(all.filter(({ kind }) => kind === "delete").map(({ path }) => path));
-  return [...new Set([...codeFiles(root), ...[...own.keys()].filter((path) => CODE.test(path))])].filter(
-    (path) => {
-      if (solved.has(path) || gone.has(path)) return false;
-      const text = dense(own.get(path) ?? readFileSync(join(root, path), "utf8"));
-      return windows.some((window) => text.includes(window));
-    },
-  );
+  const known = (path: string): string =>
+    existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : "";
+  const windows = changes.flatMap((change) => {
+    const broken = textsOf(change);
+    return [...solved].flatMap(([path, text]) => {
+      const before = broken.get(path) ?? known(path);
+      return before === text ? [] : [windowOf(before, text)];
+    });
+  });
+  const added = changes.flatMap((change) => [...textsOf(change)]).filter(([path]) => CODE.test(path));
+  const tree = new Map([...codeFiles(root).map((path) => [path, known(path)] as const), ...added]);
+  return [...tree].flatMap(([path, text]) => {
+    const holds = windows.some((window) => window !== "" && dense(text).includes(window));
+    return holds && !solved.has(path) ? [path] : [];
+  });
 }

@@ -60,10 +60,12 @@ const COMMENT = /^\s*(?:\/\/|\/\*|\*|#(?!!)|$)/;
 const CODE = /\.(?:[cm]?[jt]sx?|py|go|rs)$/;
 const squeezed = (lines: readonly string[]): string => lines.join("").replace(/\s+/g, "");
 
+export const isCode = (line: string): boolean => !COMMENT.test(line);
+
 /** False for documentation, comments and white space: no test can tell whether it is there. In Python, white space is code. */
 export function isObservable(before: string, { path, start, end, lines }: Hunk): boolean {
   if (!CODE.test(path)) return false;
   const gone = before.split("\n").slice(start, end);
-  if ([...gone, ...lines].every((line) => COMMENT.test(line))) return false;
+  if ([...gone, ...lines].every((line) => !isCode(line))) return false;
   return path.endsWith(".py") || squeezed(gone) !== squeezed(lines);
 }

@@ -6,7 +6,7 @@ import type { FileChange } from "../../../core/task.ts";
 import { textsOf, writeText } from "../changes.ts";
 import { codeFiles } from "../checks/files.ts";
 import { baseTexts } from "./base-texts.ts";
-import { applyHunks, type Hunk, hunksOf, isObservable } from "./hunks.ts";
+import { applyHunks, type Hunk, hunksOf, isCode, isObservable } from "./hunks.ts";
 import { Refused, type Trial } from "./trial.ts";
 
 /** Dropped hunks that are graded; each costs a run of all tests. */
@@ -62,12 +62,13 @@ function withoutHunks(trial: Trial): WrongSolution[] {
 
 const placeOf = ({ path, start }: Hunk): string => `${path}:${start + 1}`;
 
-/** The first half of its lines, in the place of the first half of those that it replaces; undefined where it has one line only. */
+/** The first half of its code, in the place of the first half of what it replaces; undefined where that is one line only. */
 function halved(hunk: Hunk): Hunk | undefined {
   const { lines, start, end } = hunk;
-  if (lines.length > 1)
-    return { ...hunk, lines: lines.slice(0, lines.length >> 1), end: start + ((end - start) >> 1) };
-  return end - start > 1 ? { ...hunk, end: start + ((end - start) >> 1) } : undefined;
+  const code = [...lines.keys()].filter((line) => isCode(lines[line]!));
+  if (code.length > 1)
+    return { ...hunk, lines: lines.slice(0, code[code.length >> 1]), end: start + ((end - start) >> 1) };
+  return lines.length === 0 && end - start > 1 ? { ...hunk, end: start + ((end - start) >> 1) } : undefined;
 }
 
 /** A file that nobody asked for, and a comment in the place where gold works. */
