@@ -170,7 +170,7 @@ class Recorder:
 
     def end(self, frame, value):
         code, self.active, self.code = self.code, None, None
-        if code is None or self.test is None or len(code) > MAX_CODE or len(self.calls) >= MAX_CALLS:
+        if code is None or len(code) > MAX_CODE or len(self.calls) >= MAX_CALLS:
             return
         returned = frame.f_code.co_code[frame.f_lasti] == RETURN
         try:

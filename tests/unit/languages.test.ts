@@ -227,6 +227,9 @@ describe("edits", () => {
   it.each([
     ["a type", "a.ts", "let a: 1 | true | 'x' = b; let c: 'x' = b;"],
     ["an enumeration", "a.ts", "enum E { A = 1, B = 'x', C = 'x' }"],
+    ["a name that is declared again inside", "a.ts", "function f(a: A, b: B) { return (b: B) => a; }"],
+    ["a name that is bound again inside", "a.py", "def f(a, b):\n    return lambda b: a"],
+    ["a name of another type inside", "a.go", "package a\nfunc f(a, b string) { g(func(b int) { g(a) }) }"],
     ["documentation and annotations", "a.py", '"""x"""\ndef f(a: Literal[1]):\n    "x"\n'],
     ["a word that would merge with its neighbours", "a.py", "x=a==b"],
     ["operands of two types", "a.go", "package a\nfunc f(a string, b int) string { return a + c(b) }"],

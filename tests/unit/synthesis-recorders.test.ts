@@ -42,6 +42,7 @@ def _all(sizes, size): return all(each <= size for each in sizes)
 import unittest
 from pack import Pack, half
 SHARED = Pack(3)
+half(7)
 class Packs(unittest.TestCase):
     def test_half(self):
         self.assertEqual(half(5), 2)
