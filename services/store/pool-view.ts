@@ -117,9 +117,7 @@ async function viewOf(
     refined: lasts.filter(({ refinement }) => refinement > 0).length,
     admitted: admitted.length,
     rejected: countBy(validations.flatMap(({ task_id, outcome }) => (task_id === null ? [outcome] : []))),
-    dropped: countBy(
-      lasts.flatMap(({ decision }) => (decision.startsWith("drop: ") ? [decision.slice(6)] : [])),
-    ),
+    dropped: countBy(lasts.flatMap(({ decision }) => droppedAs(decision, row) ?? [])),
     leftOut: await leftOut(db, row, new Set(validations.map(({ candidate }) => candidate))),
     types: countBy(admitted.map(({ type }) => type)),
     kinds: countBy(admitted.map(({ generator, type }) => `${generator} ${type}`)),
@@ -147,6 +145,14 @@ async function admittedRows(db: Executor, row: IterationRow): Promise<AdmittedRo
     join tasks t on t.id = c.id left join environments e on e.key = t.environment
     left join statements s on s.task_id = c.id and s.level = c.level`.execute(db);
   return rows;
+}
+
+/** Why the filter gave a candidate up after its last probe; null where it did not, or may still go on. */
+function droppedAs(decision: string, row: IterationRow): string | null {
+  if (decision.startsWith("drop: ")) return decision.slice(6);
+  // What a hint came to is not on record: such tasks are climbed apart.
+  if (decision === "admit" || decision === "hint" || row.last_candidate === null) return null;
+  return `${decision} came to nothing`;
 }
 
 function churnOf(admitted: readonly AdmittedRow[], before: readonly AdmittedRow[]): PoolView["churn"] {

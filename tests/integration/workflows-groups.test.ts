@@ -1,11 +1,12 @@
 /** Groups that grow and a budget of rollouts, as the workflows keep to them: also when a history is cut in between. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ExperimentSettings } from "../../core/experiment.ts";
+import { type ExperimentSettings, settingsAt } from "../../core/experiment.ts";
 import type { AdmittedTask } from "../../workflows/calibrateTask.ts";
 import type { Checkpoint } from "../../workflows/climb.ts";
 import type { TaskPool } from "../../workflows/fillTaskPool.ts";
 import {
   bundleWorkflows,
+  candidateOf,
   changed,
   openWorkflowBench,
   Recorder,
@@ -186,4 +187,25 @@ describe("a budget of rollouts", () => {
     const bounded = await pool("bounded", "climb.rolloutBudget=21", refined());
     expect([bounded.admitted.length, bounded.rollouts, bounded.lastCandidate]).toEqual([4, 16, 3]);
   });
+});
+
+it("a pool of imported tasks asks for no more once there is no further one, and ends with those there are", async () => {
+  const recorder = new Recorder({
+    synthesise: ({ from }) => ({
+      candidates: [0, 1, 2].map((i) => candidateOf(from + i, { generator: "import" })),
+      empty: [],
+      exhausted: true,
+    }),
+  });
+  const settings = changed("ablation=imported-tasks", "sandbox.runtime=docker", "synthesis.poolTasks=9");
+  const input = {
+    scope: scopeOf("imported"),
+    settings: settingsAt(settings, 1),
+    environments: [],
+    policy: start,
+    exclude: null,
+  };
+  const pool: TaskPool = await bench.run("fillTaskPool", "exp/imported/pool", input, recorder);
+  expect(pool.admitted).toHaveLength(3);
+  expect(recorder.inputs("synthesise").map(({ choice, from }) => [choice, from])).toEqual([["imported", 0]]);
 });

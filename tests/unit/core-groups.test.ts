@@ -1,6 +1,8 @@
 /** Groups that grow: their sizes, the members that are trained on, and what an iteration may spend on rollouts. */
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { settingsAt } from "../../core/experiment.ts";
 import {
   candidateRollouts,
   type GroupPlan,
@@ -10,7 +12,7 @@ import {
   poolMayGoOn,
   trainedMembers,
 } from "../../core/groups.ts";
-import { applyOverrides } from "../../core/schemas/index.ts";
+import { applyOverrides, parseExperimentFile } from "../../core/schemas/index.ts";
 import { smallestSettings } from "../support/smallest.ts";
 
 const changed = (...overrides: string[]) => applyOverrides(smallestSettings, overrides);
@@ -109,6 +111,38 @@ describe("the members that are trained on", () => {
     expect(trainedMembers({ kind: "balanced", size: 4 }, [0, 0, 0, 0, 0, 0, 0, 1])).toEqual([0, 1, 2, 7]);
     expect(trainedMembers({ kind: "balanced", size: 4 }, [1, 1, 1, 1, 1])).toEqual([0, 1, 2, 3]);
     expect(trainedMembers({ kind: "dynamic", size: 4 }, [0, 0, 0, 0, 0, 1])).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+});
+
+describe("the arms of experiments/ablations", () => {
+  const arm = (name: string) =>
+    parseExperimentFile(
+      readFileSync(new URL(`../../experiments/ablations/${name}.yaml`, import.meta.url), "utf8"),
+      `${name}.yaml`,
+    );
+
+  it.each(["uncalibrated", "frozen-pool"])(
+    "%s differs from calibrated in nothing but what it leaves out",
+    (name) => {
+      const { ablation, ...rest } = arm(name);
+      expect(ablation).toBe(name);
+      expect({ ...rest, ablation: "calibrated" }).toEqual(arm("calibrated"));
+      const { filter, synthesis } = settingsAt(arm(name), 2);
+      expect([filter.enabled, synthesis.pool]).toEqual(
+        name === "uncalibrated" ? [false, "fresh"] : [true, "frozen"],
+      );
+      expect(rest.climb.rolloutBudget).not.toBeNull();
+    },
+  );
+
+  it("refuses what contradicts its name, and takes what spells it out", () => {
+    expect(() => changed("ablation=frozen-pool", "filter.enabled=false")).toThrow(
+      "filter.enabled: expected true where ablation is frozen-pool (ablation: uncalibrated is without a filter)",
+    );
+    expect(() => changed("synthesis.pool=frozen")).toThrow(
+      "synthesis.pool: expected fresh where ablation is calibrated (ablation: frozen-pool is with such a pool)",
+    );
+    expect(changed("ablation=frozen-pool", "synthesis.pool=frozen").synthesis.pool).toBe("frozen");
   });
 });
 
