@@ -1,7 +1,7 @@
 /**
  * Hand-made tasks on packages of the catalogue, three of each type, as an author would deliver them: text, reference solution, hidden
  * tests, and a check where the type asks for one. `base` is what is done to the package first; absent = it is taken as it is.
- * Each of them passes the gates (tests/integration/gates-authored.test.ts); what is not a task is made from them by changing one part.
+ * They pass the gates (tests/integration/gates-authored.test.ts shows the quick ones); what is no task is made from them by changing one part.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
