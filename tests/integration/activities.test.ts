@@ -196,6 +196,33 @@ describe("assemble", () => {
     expect((await assemble(groups, 1)).batch).toEqual(batch);
   });
 
+  it("trains a balanced group on the members that it is cut to, with advantages among these alone", async () => {
+    await recordGraded(services, group({ key: "assemble/grown" }), [
+      { outcome: "failed" },
+      { outcome: "failed" },
+      { outcome: "failed" },
+      { outcome: "passed" },
+      { outcome: "failed" },
+      { outcome: "passed" },
+    ]);
+    const { batch, kept } = await call(createRecordActivities(services).assemble, {
+      scope: { experiment: "assemble", iteration: 1, try: 1 },
+      update: 3,
+      groups: ["assemble/grown"],
+      advantage: { estimator: "group-std-population" },
+      plan: { kind: "balanced", size: 4, maxSize: 8 },
+    });
+    expect(kept).toBe(1);
+    const rows = decodeBatch(await services.artifacts.get(batch!));
+    expect(rows.map(({ rollout, raw }) => [rollout, raw])).toEqual([
+      ["assemble/grown/0", 0],
+      ["assemble/grown/1", 0],
+      ["assemble/grown/3", 1],
+      ["assemble/grown/5", 1],
+    ]);
+    for (const { raw, advantage } of rows) expect(advantage).toBeCloseTo(raw === 1 ? 1 : -1, 5);
+  });
+
   it("makes no batch of groups that are all without variance, and records that it did not", async () => {
     expect(await assemble(["assemble/solved", "assemble/unsolved"], 2)).toEqual({
       batch: null,
