@@ -1,11 +1,12 @@
 /** Files of a commit of a git repository, without its history. */
 import { createHash, randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { safePath } from "./archive.ts";
 import { EnvironmentError } from "./errors.ts";
-import { environmentsFolder } from "./folders.ts";
+import { environmentsFolder, moveIntoPlace, temporaryPath } from "./folders.ts";
 import { runTool } from "./install.ts";
 import type { GitSource } from "./sources.ts";
 import type { Tree } from "./tree.ts";
@@ -44,8 +45,12 @@ export function git(
 async function mirror(repository: string, options: FetchOptions): Promise<string> {
   const name = `git-${createHash("sha256").update(repository).digest("hex").slice(0, 12)}`;
   const folder = join(environmentsFolder(options.dataFolder), "downloads", name);
-  await mkdir(folder, { recursive: true });
-  await git(folder, ["init", "--quiet", "--bare"], options);
+  if (existsSync(join(folder, "HEAD"))) return folder;
+  // Two that begin at once would write one file.
+  const temporary = temporaryPath(join(folder, ".."), "mirror");
+  await mkdir(temporary, { recursive: true });
+  await git(temporary, ["init", "--quiet", "--bare"], options);
+  await moveIntoPlace(temporary, folder, { replace: false });
   return folder;
 }
 
