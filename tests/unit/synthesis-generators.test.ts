@@ -126,6 +126,18 @@ describe.each([
   });
 });
 
+describe("a language that nobody knows", () => {
+  it("gives no site, and the generator says which", async () => {
+    writeFileSync(join(root, "lib.rs"), "fn half(n: i32) -> i32 { n / 2 }");
+    const entry = { ...environment.entry, sources: ["lib.rs"] };
+    const unknown = indexSites({ ...environment, entry });
+    for (const make of [mutationGenerator, combinationGenerator, removalGenerator]) {
+      const drawn = await make(() => unknown).generate(environment, ALL, random(1));
+      expect(drawn).toEqual({ none: expect.stringContaining("no language is known for .rs") });
+    }
+  });
+});
+
 describe("mutation", () => {
   it("draws each operator equally often, however many edits it has", async () => {
     const drawn = new Map<string, number>();
