@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FilterOutput, RewriteInput, SynthesiseInput } from "../../activities/types.ts";
 import type { Diagnosis } from "../../core/diagnosis.ts";
+import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { CalibrateTaskOutput } from "../../workflows/calibrateTask.ts";
 import type { TaskPool } from "../../workflows/fillTaskPool.ts";
 import {
@@ -295,4 +296,21 @@ describe("hints", () => {
     expect(pool.hinted).toMatchObject([{ taskId: "apart/it/1/try/1:key-0", level: 3, hinted: true }]);
     expect(pool.keys).toHaveLength(3);
   });
+});
+
+it("keeps what failed once the climb is over, where an author is to be shown it", async () => {
+  const iterate = async (name: string, settings: ExperimentSettings) => {
+    const recorder = new Recorder();
+    const validation = { name: "validation", hash: "v", tasks: ["v1"], keys: ["kv"] };
+    const environments = [{ name: "a", key: "a@1" }];
+    const input = { scope: scopeOf(name), settings, environments, policy: start, validation, exclude: null };
+    await bench.run("runIteration", `exp/${name}/it/1/try/1`, input, recorder);
+    return recorder.calls.map((one) => one.name).filter((one) => one === "update" || one === "noteFailures");
+  };
+  const small = ["climb.updates=1", "climb.tasksPerBatch=1", "synthesis.poolTasks=1"];
+  expect(await iterate("shown", changed(...small, AUTHOR, "filter.failuresShown=4"))).toEqual([
+    "update",
+    "noteFailures",
+  ]);
+  expect(await iterate("not-shown", changed(...small))).toEqual(["update"]);
 });
