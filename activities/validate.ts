@@ -20,6 +20,7 @@ import {
   type GateVerdict,
   writeStatement,
 } from "../services/synthesis/index.ts";
+import { benchmarksOf } from "./benchmarks.ts";
 import { heartbeating } from "./context.ts";
 import { proveImported } from "./imported.ts";
 import { pieceOf } from "./pieces.ts";
@@ -126,7 +127,7 @@ async function runGates(
   const { task, gates } = await services.synthesis.validate(environment, proposal, {
     stabilityRuns,
     signal,
-    ...(asked && { gates: asked }),
+    ...(asked && { gates: asked, benchmarks: await benchmarksOf(services, asked.decontaminate) }),
   });
   if (gates.some(({ gate, passed }) => !passed && BLAMES_ENVIRONMENT.has(gate)))
     await services.environments.check(environment.key);

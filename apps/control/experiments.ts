@@ -15,6 +15,7 @@ import { applyOverrides, parseExperimentFile, SettingsError } from "../../core/s
 import type { ExperimentStatus } from "../../core/statuses.ts";
 import { packageRoot } from "../../infra/stack/paths.ts";
 import {
+  type ArtifactStore,
   createExperiment,
   type Db,
   getExperiment,
@@ -27,6 +28,7 @@ import { searchAttributes } from "../../workflows/attributes.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import type { runExperiment } from "../../workflows/runExperiment.ts";
 import type { SteeringState } from "../../workflows/steering.ts";
+import { locateBenchmarks, pinBenchmarks } from "./benchmarks.ts";
 
 /** Experiments that ship with the project, by the name they are run with. */
 const BUNDLED = new Set(["quickstart", "evidence", "frognano"]);
@@ -66,7 +68,10 @@ export async function loadExperiment(source: string, options: LoadOptions): Prom
       expected: `a YAML file, or one of ${[...BUNDLED].join(", ")}`,
     });
   });
-  const settings = applyOverrides(parseExperimentFile(text, file), overridesOf(options));
+  const settings = locateBenchmarks(
+    applyOverrides(parseExperimentFile(text, file), overridesOf(options)),
+    file,
+  );
   const stem = file.slice(file.lastIndexOf("/") + 1).replace(/\.ya?ml$/, "");
   const arm = options.ablation === undefined ? stem : `${stem}-${options.ablation}`;
   return { settings, defaultName: `${arm}-${settings.seed}` };
@@ -98,11 +103,18 @@ async function requireImports(db: Db, settings: ExperimentSettings): Promise<voi
  * imported tasks and none is proven.
  */
 export async function startExperiment(
-  context: { readonly db: Db; readonly client: Client; readonly codeVersion: string },
+  context: {
+    readonly db: Db;
+    readonly client: Client;
+    readonly codeVersion: string;
+    /** For benchmarks that the settings name by path. */
+    readonly artifacts?: ArtifactStore;
+  },
   name: string,
-  settings: ExperimentSettings,
+  asked: ExperimentSettings,
 ): Promise<StartResult> {
-  await requireImports(context.db, settings);
+  await requireImports(context.db, asked);
+  const settings = await pinBenchmarks(context.artifacts, asked);
   const { joined, experiment } = await createExperiment(context.db, {
     name,
     settings,

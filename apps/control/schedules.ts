@@ -15,10 +15,11 @@ import { CONDITION_SHAPE, parseCondition } from "../../core/condition.ts";
 import { describeScheduled } from "../../core/descriptions.ts";
 import { formatDuration, parseDuration } from "../../core/duration.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
-import { type Db, getExperiment, planEvaluation } from "../../services/store/index.ts";
+import { type ArtifactStore, type Db, getExperiment, planEvaluation } from "../../services/store/index.ts";
 import { searchAttributes } from "../../workflows/attributes.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import type { ScheduledRunInput, scheduledRun } from "../../workflows/scheduledRun.ts";
+import { pinBenchmarks } from "./benchmarks.ts";
 import { checkEnvironments, checkPolicy } from "./checks.ts";
 import { type ListPage, type ListRequest, list } from "./pages.ts";
 
@@ -44,6 +45,8 @@ export class ScheduleError extends Error {
 export interface ScheduleContext {
   readonly db: Db;
   readonly client: Client;
+  /** For benchmarks that the settings name by path. */
+  readonly artifacts?: ArtifactStore;
 }
 
 /** What a time does while a run of the schedule still goes on. */
@@ -128,7 +131,10 @@ export async function createSchedule(session: ScheduleContext, wanted: NewSchedu
   const until = await checkUntil(session, wanted);
   const input: ScheduledRunInput = {
     schedule: name,
-    work: work.kind === "run" ? { kind: "run", settings: work.settings } : work,
+    work:
+      work.kind === "run"
+        ? { kind: "run", settings: await pinBenchmarks(session.artifacts, work.settings) }
+        : work,
     until,
   };
   const what =

@@ -7,4 +7,5 @@ export { IMPORTERS } from "./importers.ts";
 export { ExportError, type ExportErrorKind, type ExportMarker, writeExport, writeFiles } from "./output.ts";
 export { type PreparedImport, type PrepareImportOptions, prepareImport } from "./prepare.ts";
 export { type ResolveContext, type ResolvedTask, resolveTask } from "./resolve.ts";
+export { readRows } from "./rows/index.ts";
 export * from "./types.ts";
