@@ -56,7 +56,7 @@ export {
   rolloutsPage,
   tasksPage,
 } from "./pages.ts";
-export { type PoolsOf, showPools } from "./pool.ts";
+export { type PoolsOf, type PricedPool, showPools } from "./pool.ts";
 export {
   experimentProgress,
   experimentSettings,

@@ -108,6 +108,7 @@ describe("the pool of an iteration", () => {
         levels: { "1": 1, "2": 1 },
         statementWords: 6,
         churn: null,
+        perAdmitted: { count: 2, usd: 0 },
         groups: 1,
         zeroVariance: 1,
         updates: 1,
@@ -212,6 +213,8 @@ describe("the pool of an iteration", () => {
       { functions: { new: 1, of: 2 }, files: { new: 1, of: 2 } },
       { functions: { new: 0, of: 2 }, files: { new: 0, of: 2 } },
     ]);
+    // A given one cost nothing to make.
+    expect(pools.map(({ perAdmitted }) => perAdmitted?.count ?? null)).toEqual([2, 2, null]);
     expect(pools[1]).toMatchObject({ groups: 1, zeroVariance: 0, statementWords: 3, levels: { "1": 2 } });
     // One alone is still compared with the one before.
     expect((await showPools(record, "plain", 2)).pools).toEqual([pools[1]]);

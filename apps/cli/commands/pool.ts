@@ -1,9 +1,11 @@
 /** `pool`: what became of an experiment's candidates, and what its pools hold. */
 import type { Command } from "commander";
+import type { UnitCost } from "../../../core/cost.ts";
 import { passBars } from "../../../core/details.ts";
-import type { Churn, PoolView } from "../../../services/store/index.ts";
+import type { Churn } from "../../../services/store/index.ts";
+import type { PricedPool } from "../../control/index.ts";
 import { examples, wantsJson } from "../command.ts";
-import { formatPercent, writeJson, writeLine } from "../output.ts";
+import { formatPercent, formatSeconds, writeJson, writeLine } from "../output.ts";
 
 export function register(program: Command): void {
   const command = program
@@ -45,7 +47,15 @@ const counted = (counts: Readonly<Record<string, number>>): string =>
 const sum = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((total, count) => total + count, 0);
 
-function write(pool: PoolView): void {
+/** Money where there is a price for anything. */
+const spent = ({ usd, tokens, sandboxSeconds }: UnitCost): string =>
+  [
+    ...(usd > 0 ? [`${usd.toPrecision(2)} US dollars`] : []),
+    `${Math.round(tokens).toLocaleString("en")} tokens`,
+    `${formatSeconds(sandboxSeconds)} of sandboxes`,
+  ].join(", ");
+
+function write(pool: PricedPool): void {
   const attempt = pool.try === 1 ? "" : `, try ${pool.try}`;
   writeLine(`iteration ${pool.iteration}${attempt} · ${pool.status} · against ${pool.policy}`);
   writeLine(
@@ -67,6 +77,7 @@ function write(pool: PoolView): void {
     ["learnable at the first probe", pool.probed === 0 ? null : share(pool.learnableAtFirst, pool.probed)],
     ["learnable after refinement", pool.probed === 0 ? null : share(pool.learnableAtLast, pool.probed)],
     ["groups without variance", pool.groups === 0 ? null : share(pool.zeroVariance, pool.groups)],
+    ["an admitted task took", pool.perAdmitted && spent(pool.perAdmitted)],
     ["rollouts", `${pool.rollouts.probe} of probes, ${pool.rollouts.climb} of ${pool.updates} updates`],
   ];
   for (const [name, value] of facts) if (value !== null) writeLine(`${name.padEnd(WIDTH)}${value}`);
@@ -74,7 +85,7 @@ function write(pool: PoolView): void {
   if (pool.refined > 0) histogram("passes after refinement", pool.lastProbe);
 }
 
-function histogram(title: string, { counts }: PoolView["firstProbe"]): void {
+function histogram(title: string, { counts }: PricedPool["firstProbe"]): void {
   const bars = passBars(counts);
   if (bars !== "") writeLine(`\n${title}\n${bars}`);
 }
