@@ -36,6 +36,7 @@ export function checkSettings(settings: ExperimentSettings): Inconsistency[] {
       ];
     }),
     ...checkProbes(settings),
+    ...checkRefinement(settings),
     ...checkGroups(settings),
     ...checkSets(settings),
     ...checkPrices(settings),
@@ -147,6 +148,27 @@ function checkMix({ synthesis }: ExperimentSettings, path: Path): Inconsistency[
         },
       ]
     : [];
+}
+
+/** What refinement needs of other settings; settings of before it lack all of them. */
+function checkRefinement({ filter, synthesis }: ExperimentSettings): Inconsistency[] {
+  const problems: Inconsistency[] = [];
+  if (filter.refiner === "model" && synthesis.author === null)
+    problems.push({
+      path: ["filter", "refiner"],
+      expected: "levels where synthesis.author is null: nobody would write the statements",
+    });
+  if (filter.failuresShown > 0 && synthesis.author === null)
+    problems.push({
+      path: ["filter", "failuresShown"],
+      expected: "0 where synthesis.author is null: nobody would be shown them",
+    });
+  if (filter.hintLadder && synthesis.maxLevel === 3)
+    problems.push({
+      path: ["filter", "hintLadder"],
+      expected: "false where synthesis.maxLevel is 3: there is no level above it to hint with",
+    });
+  return problems;
 }
 
 function checkProbes({ filter, climb }: ExperimentSettings): Inconsistency[] {

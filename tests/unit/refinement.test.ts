@@ -4,7 +4,9 @@ import { describe, expect, it } from "vitest";
 import { CAUSES } from "../../core/diagnosis.ts";
 import { decide } from "../../core/learnability.ts";
 import { type Means, type ProbeOutcome, refinementAction } from "../../core/refinement.ts";
+import { applyOverrides } from "../../core/schemas/index.ts";
 import type { StatementLevel } from "../../core/task.ts";
+import { smallestSettings } from "../support/smallest.ts";
 
 const half = { low: 0.5, high: 0.5 };
 const NOTHING: Means = { rewrite: false, harden: false, sendBack: false, hint: false };
@@ -215,5 +217,31 @@ describe("any task", () => {
         },
       ),
     );
+  });
+});
+
+describe("the settings", () => {
+  const refused =
+    (...overrides: string[]) =>
+    () =>
+      applyOverrides(smallestSettings, overrides);
+
+  it("need a model where one is to write or to be shown anything, and a level to hint with", () => {
+    const nobody = "where synthesis.author is null";
+    expect(refused("filter.refiner=model")).toThrow(`filter.refiner: expected levels ${nobody}`);
+    expect(refused("filter.failuresShown=3")).toThrow(`filter.failuresShown: expected 0 ${nobody}`);
+    expect(refused("filter.hintLadder=true", "synthesis.maxLevel=3")).toThrow(
+      "filter.hintLadder: expected false where synthesis.maxLevel is 3",
+    );
+    const author = "synthesis.author={baseUrl: 'http://127.0.0.1:9', model: m}";
+    expect(
+      refused(
+        author,
+        "filter.refiner=model",
+        "filter.failuresShown=3",
+        "filter.hintLadder=true",
+        "synthesis.maxLevel=2",
+      ),
+    ).not.toThrow();
   });
 });
