@@ -93,7 +93,8 @@ export function groupCosts(entries: readonly CostEntry[], by: CostGrouping): Cos
 /** What one of several things cost; null where there are none. */
 export interface UnitCost {
   readonly count: number;
-  readonly usd: number;
+  /** Null where nothing of it has a price. */
+  readonly usd: number | null;
   readonly tokens: number;
   readonly sandboxSeconds: number;
 }
@@ -103,7 +104,7 @@ export function unitCost(cost: Cost, count: number): UnitCost | null {
   const tokens = Object.values(cost.tokens).reduce((sum, value) => sum + value, 0) + cost.openTokens;
   return {
     count,
-    usd: cost.usd / count,
+    usd: cost.usd === 0 && cost.unpricedTokens + cost.unpricedSeconds > 0 ? null : cost.usd / count,
     tokens: tokens / count,
     sandboxSeconds: cost.sandboxSeconds / count,
   };
