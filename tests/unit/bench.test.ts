@@ -153,7 +153,7 @@ describe("npm run bench", () => {
     const unknown = await bench("sandbx");
     expect(unknown).toMatchObject({ code: 2, stdout: "" });
     expect(unknown.stderr).toBe(
-      'bench: no bench "sandbx"; expected one of temporal, scale, sandbox, probing, grading, batch, loss, memory\n',
+      'bench: no bench "sandbx"; expected one of temporal, scale, sandbox, probing, gates, grading, batch, loss, memory\n',
     );
     expect(await bench("--jason")).toMatchObject({ code: 2, stdout: "" });
     expect((await bench("loss", "batch")).code).toBe(2);
