@@ -1,4 +1,4 @@
-/** What the scripted author plays: two tasks of its own, which take several places of one package, and the hand-made ones. */
+/** What the scripted author plays: tasks of its own, and the hand-made ones. */
 import { AUTHORED, type Authored } from "../authored/index.ts";
 import { file } from "../authored/types.ts";
 
@@ -93,6 +93,23 @@ test('without it numbers are numbers', function (t) {
       contract:
         "With `opts.numbers` set to `false` no value is converted to a number: neither those of options, however they are given, nor those in `_`. Anything else, or nothing, leaves the behaviour as it is.",
     },
+  },
+  {
+    name: "without-dequal",
+    environment: "merge-json-schemas",
+    type: "migration",
+    text: {
+      title: "merge-json-schemas: compare values with what Node has",
+      body: "Node compares nested values by itself, strictly, since many versions. The package that is installed for that alone should go.",
+      contract: "No source imports `dequal`. Values are compared by `isDeepStrictEqual` of `node:util`.",
+    },
+    gold: ["index.js", "lib/resolvers.js"].map((path) => ({
+      path,
+      from: "const { dequal: deepEqual } = require('dequal')",
+      to: "const { isDeepStrictEqual: deepEqual } = require('node:util')",
+    })),
+    check: { type: "migration", absent: ["dequal"], present: ["node:util"] },
+    site: { file: "index.js", functionName: "<module>", line: 3 },
   },
 ];
 
