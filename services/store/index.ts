@@ -77,9 +77,7 @@ export {
 } from "./ledger.ts";
 export {
   type ClimbedRate,
-  type LearnableShare,
   type Lineage,
-  learnableShares,
   type MeasuredRate,
   type Revision,
   taskLineage,

@@ -104,27 +104,3 @@ async function climbOf(db: Executor, { scope, task_id, level }: Probe): Promise<
     group by b.update, g.policy order by b.update`.execute(db);
   return rows.map(({ update, policy, passes, runs }) => ({ update, policy, ...measured(passes, runs) }));
 }
-
-/** Candidates after so many actions, of those that were probed at all. */
-export interface LearnableShare {
-  /** 0 = at the first probe. */
-  readonly refinements: number;
-  readonly probed: number;
-  /** Admitted by then. */
-  readonly learnable: number;
-}
-
-/** How much refinement makes learnable, over all candidates of these tries. Empty where nothing was probed. */
-export async function learnableShares(
-  db: Executor,
-  scopes: readonly string[],
-): Promise<readonly LearnableShare[]> {
-  const { rows } = await sql<LearnableShare>`
-    with own as (select candidate, scope, refinement, decision from probes where scope = any(${scopes}::text[])),
-    rounds as (select generate_series(0, (select max(refinement) from own)) as refinements)
-    select refinements,
-      (select count(*)::int from own where refinement = 0) as probed,
-      (select count(*)::int from own where decision = 'admit' and refinement <= refinements) as learnable
-    from rounds order by refinements`.execute(db);
-  return rows;
-}

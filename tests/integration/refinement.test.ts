@@ -9,7 +9,6 @@ import {
   getJson,
   getStatement,
   getTask,
-  learnableShares,
   recentFailures,
   recordStatement,
   taskLineage,
@@ -303,14 +302,6 @@ describe("the record", () => {
       { update: 1, passes: 2, runs: 4 },
       { update: 2, passes: 4, runs: 4, rate: 1 },
     ]);
-  });
-
-  it("counts what is learnable at first and after each action", async () => {
-    expect(await learnableShares(services.db, [scope])).toEqual([
-      { refinements: 0, probed: 3, learnable: 1 },
-      { refinements: 1, probed: 3, learnable: 2 },
-    ]);
-    expect(await learnableShares(services.db, ["none"])).toEqual([]);
   });
 
   it("keeps what failed in the pool as it was read and in the climb, for later iterations alone", async () => {
