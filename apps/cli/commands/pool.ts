@@ -50,7 +50,7 @@ const sum = (counts: Readonly<Record<string, number>>): number =>
 /** Money where there is a price for anything. */
 const spent = ({ usd, tokens, sandboxSeconds }: UnitCost): string =>
   [
-    ...(usd > 0 ? [`${usd.toPrecision(2)} US dollars`] : []),
+    ...(usd !== null && usd > 0 ? [`${usd.toPrecision(2)} US dollars`] : []),
     `${Math.round(tokens).toLocaleString("en")} tokens`,
     `${formatSeconds(sandboxSeconds)} of sandboxes`,
   ].join(", ");
