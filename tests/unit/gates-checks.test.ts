@@ -35,7 +35,12 @@ function environmentOf(name: string, files: Readonly<Record<string, string>>): P
     writeFileSync(join(folder, "root", path), text);
   }
   const entry = catalogue.entries.find((one) => one.name === name)!;
-  return { key: `${name}@1-0`, entry, root: join(folder, "root"), image: null } as PreparedEnvironment;
+  return {
+    key: `${name}@1-0`,
+    entry,
+    root: join(folder, "root"),
+    image: null,
+  } as unknown as PreparedEnvironment;
 }
 
 const CANDIDATE: Candidate = {
