@@ -31,14 +31,14 @@ export async function collect(input: CollectGroupInput): Promise<CollectedGroup>
   return { ...verified, failure: rollouts.findLast((rollout) => rollout.failure != null)?.failure ?? null };
 }
 
-/** A whole group as a workflow of its own, `…/group/<update>-<n>`; without a plan its size is fixed. */
-export async function collectGroup({
-  group,
-  plan,
-}: {
+export interface GrowGroupInput {
   readonly group: GroupInput;
   readonly plan?: GroupPlan;
-}): Promise<GrownGroup> {
+}
+
+/** A whole group as a workflow of its own, `…/group/<update>-<n>`; without a plan its size is fixed. */
+export async function collectGroup(input: GrowGroupInput): Promise<GrownGroup> {
+  const { group, plan } = input;
   const first = await collect({ group });
   const grown = plan === undefined ? first : await grow(group, plan, first);
   noteAttributes({ outcome: grown.zeroVariance ? "uniform" : "mixed" });
