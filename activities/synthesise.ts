@@ -9,6 +9,7 @@ import { heartbeating } from "./context.ts";
 import { importedCandidate, importedTasks } from "./imported.ts";
 import { pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
+import { sideBySide } from "./side-by-side.ts";
 import { inSandbox, ofCandidate } from "./spending.ts";
 import type { CandidateRef, SynthesiseInput, SynthesiseOutput } from "./types.ts";
 
@@ -26,8 +27,9 @@ export async function synthesise(
     const used = new Set(exclude === null ? [] : await getJson<string[]>(services.artifacts, exclude));
     const failures = await failuresFor(services, input);
     const imports = input.choice === "imported" ? await importedTasks(services, input) : null;
-    const draws: Draw[] = [];
-    for (let index = from; index < from + count; index++) {
+    const indices = Array.from({ length: count }, (_, n) => from + n);
+    // An author takes minutes, and nothing of one draw depends on another.
+    const draws = await sideBySide(indices, signal, async (index, signal): Promise<Draw> => {
       signal.throwIfAborted();
       const of = {
         kind: "candidate",
@@ -52,8 +54,8 @@ export async function synthesise(
       };
       const drawn = await pieceOf(services, of, whole, make);
       const isUsed = "candidate" in drawn && used.has(shortKey(drawn.candidate.key));
-      draws.push(isUsed ? { index, none: "used before, by a fixed set or in an earlier iteration" } : drawn);
-    }
+      return isUsed ? { index, none: "used before, by a fixed set or in an earlier iteration" } : drawn;
+    });
     return {
       candidates: draws.flatMap((drawn) => ("candidate" in drawn ? [drawn.candidate] : [])),
       empty: draws.flatMap((drawn) => ("none" in drawn ? [{ index: drawn.index, reason: drawn.none }] : [])),
