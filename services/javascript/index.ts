@@ -5,7 +5,7 @@ import { lineAt, lineStarts, parseSource } from "./parse.ts";
 import { OPERATORS, type SourceEdit, type SourceFunction } from "./types.ts";
 
 export { innermostFunction, MODULE_FUNCTION } from "./functions.ts";
-export { isFunction, parseSource, walk } from "./parse.ts";
+export { isFunction, lineAt, parseSource, walk } from "./parse.ts";
 export { type PatternEdit, regularExpressionEdits } from "./regular-expression.ts";
 export { OPERATORS, type Operator, type SourceEdit, type SourceFunction } from "./types.ts";
 

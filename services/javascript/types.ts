@@ -35,7 +35,7 @@ export interface SourceFunction {
   readonly name: string;
   readonly start: number;
   readonly end: number;
-  /** The body with its braces: `source[bodyStart]` is `{` but for an arrow function whose body is an expression. */
+  /** The body, with its braces where there are any: an arrow function's may be an expression, and Python has none. */
   readonly bodyStart: number;
   readonly bodyEnd: number;
   readonly startLine: number;

@@ -1,9 +1,8 @@
 /** The functions of a syntax tree, under the names a reader would call them. */
+import { lineAt, MODULE_FUNCTION } from "../javascript/index.ts";
 import type { SyntaxNode } from "./grammars.ts";
-import { field, lineAt, walk } from "./tree.ts";
+import { field, walk } from "./tree.ts";
 import type { SourceFunction } from "./types.ts";
-
-export const MODULE_FUNCTION = "<module>";
 
 export interface FunctionRules {
   readonly isFunction: (node: SyntaxNode) => boolean;
@@ -41,16 +40,4 @@ export function functionsOf(
     });
   });
   return functions.sort((a, b) => a.start - b.start || b.end - a.end);
-}
-
-/** The innermost function around an offset; `<module>` where there is none. */
-export function innermostFunction(functions: readonly SourceFunction[], offset: number): SourceFunction {
-  let found = functions[0];
-  if (found === undefined) throw new RangeError("innermostFunction: the list of functions is empty");
-  for (const candidate of functions) {
-    if (candidate.start > offset) break;
-    if (offset < candidate.end && candidate.end - candidate.start <= found.end - found.start)
-      found = candidate;
-  }
-  return found;
 }

@@ -3,10 +3,10 @@ import { extname } from "node:path";
 import { go } from "./go.ts";
 import { javascript } from "./javascript.ts";
 import { python } from "./python.ts";
-import type { Language, SourceEdit } from "./types.ts";
+import type { Language } from "./types.ts";
 import { tsx, typescript } from "./typescript.ts";
 
-export { innermostFunction, MODULE_FUNCTION } from "./functions.ts";
+export { applyEdit, innermostFunction, MODULE_FUNCTION } from "../javascript/index.ts";
 export {
   LANGUAGES,
   type Language,
@@ -33,8 +33,4 @@ export function normalisedTokens(file: string, text: string): readonly string[] 
 /** Names that the file defines; none of an unknown language. */
 export function symbolsOf(file: string, text: string): readonly string[] {
   return languageOf(file)?.symbols(text) ?? [];
-}
-
-export function applyEdit(text: string, edit: Pick<SourceEdit, "start" | "end" | "replacement">): string {
-  return text.slice(0, edit.start) + edit.replacement + text.slice(edit.end);
 }

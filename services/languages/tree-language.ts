@@ -1,8 +1,9 @@
 /** A language by its tree-sitter grammar: rules look at the tree, everything that is the same for all languages is here. */
-import { type FunctionRules, functionsOf, MODULE_FUNCTION } from "./functions.ts";
+import { lineAt, MODULE_FUNCTION } from "../javascript/index.ts";
+import { type FunctionRules, functionsOf } from "./functions.ts";
 import { type GrammarName, parseTree, type SyntaxNode } from "./grammars.ts";
 import { tokensOf } from "./tokens.ts";
-import { lineAt, lineStarts } from "./tree.ts";
+import { lineStarts } from "./tree.ts";
 import type { Language, LanguageName, SourceEdit, SourceFunction } from "./types.ts";
 
 export type Propose = (operator: string, start: number, end: number, replacement: string) => void;

@@ -35,15 +35,3 @@ export function lineStarts(text: string): number[] {
   }
   return starts;
 }
-
-/** 1-based line of an offset. */
-export function lineAt(starts: readonly number[], offset: number): number {
-  let low = 0;
-  let high = starts.length;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (starts[middle]! <= offset) low = middle;
-    else high = middle;
-  }
-  return low + 1;
-}

@@ -1,31 +1,15 @@
 /** What synthesis asks of a programming language. All of it is synchronous and pure: the same text, the same answer. */
 
+import type { SourceEdit as JavaScriptEdit, SourceFunction } from "../javascript/types.ts";
+
+export type { SourceFunction };
+
 export const LANGUAGES = ["javascript", "typescript", "tsx", "python", "go"] as const;
 export type LanguageName = (typeof LANGUAGES)[number];
 
-export interface SourceEdit {
-  /** One of its language's `operators`. */
+/** A single edit; `operator` is one of its language's. */
+export interface SourceEdit extends Omit<JavaScriptEdit, "operator"> {
   readonly operator: string;
-  /** UTF-16 offsets of the replaced range [start, end). */
-  readonly start: number;
-  readonly end: number;
-  readonly replacement: string;
-  /** 1-based line of `start`. */
-  readonly line: number;
-}
-
-export interface SourceFunction {
-  /** Its own or its variable's or property's name; `<anonymous>:<line>` without one, `<module>` for top-level code. */
-  readonly name: string;
-  readonly start: number;
-  readonly end: number;
-  /** The body, with its braces where the language has them. */
-  readonly bodyStart: number;
-  readonly bodyEnd: number;
-  readonly startLine: number;
-  readonly endLine: number;
-  /** Source text of each. */
-  readonly parameters: readonly string[];
 }
 
 export interface Language {

@@ -4,7 +4,7 @@
  * `file:line` stand in backticks. Refinement changes only this text; change and tests of a task stay as they are.
  */
 import type { AuthoredText, Statement, StatementLevel, Task, TaskType } from "../../core/task.ts";
-import { MODULE_FUNCTION } from "../javascript/index.ts";
+import { MODULE_FUNCTION } from "../languages/index.ts";
 import { sha256 } from "./changes.ts";
 import { symptom } from "./symptom.ts";
 
