@@ -135,8 +135,8 @@ export const synthesis = z
     history: z
       .strictObject({
         maxCommits: count(1).default(500).describe(`Commits looked at, newest first. ${UNDISCLOSED}`),
-        maxFiles: count(1).default(8).describe(`Files a commit may change. ${UNDISCLOSED}`),
-        maxLines: count(1).default(200).describe(`Lines a commit may change. ${UNDISCLOSED}`),
+        maxFiles: count(1).default(8).describe(`Source files a commit may change. ${UNDISCLOSED}`),
+        maxLines: count(1).default(200).describe(`Source lines a commit may add and remove. ${UNDISCLOSED}`),
       })
       .prefault({})
       .describe("Which commits become tasks."),
