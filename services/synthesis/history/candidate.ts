@@ -1,7 +1,6 @@
 /** The candidate of a commit: its parent's tree under the environment, its sources as the answer, its tests as what judges. */
 import type { FileChange } from "../../../core/task.ts";
-import type { History } from "../../environments/commits.ts";
-import { isProgram, readTree, type Tree } from "../../environments/tree.ts";
+import { type History, isProgram, readTree, type Tree } from "../../environments/index.ts";
 import type { PreparedEnvironment } from "../../environments/types.ts";
 import { MODULE_FUNCTION } from "../../languages/index.ts";
 import { goldLines } from "../leaks.ts";

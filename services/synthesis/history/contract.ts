@@ -1,7 +1,7 @@
 /** What a commit's tests need and the parent's tree does not show: names, texts, and what new assertions expect. Pure. */
 import type { AnyNode } from "acorn";
 import type { FileChange, TypeCheck } from "../../../core/task.ts";
-import { parseSource, walk } from "../../javascript/parse.ts";
+import { parseSource, walk } from "../../javascript/index.ts";
 import { structureName } from "../checks/names.ts";
 import { testNeeds } from "../determined.ts";
 import type { ChangedFile } from "./types.ts";

@@ -1,7 +1,6 @@
 /** History: a commit of the environment's repository becomes a task (docs/history.md). */
 import { TASK_TYPES, type TaskType } from "../../../core/task.ts";
-import { type History, historyOfPrepared } from "../../environments/commits.ts";
-import { EnvironmentError } from "../../environments/errors.ts";
+import { EnvironmentError, type History, historyOfPrepared } from "../../environments/index.ts";
 import type { PreparedEnvironment } from "../../environments/types.ts";
 import { mayChange } from "../split.ts";
 import { type Brief, SynthesisError, type TaskGenerator } from "../types.ts";

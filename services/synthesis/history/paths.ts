@@ -1,6 +1,5 @@
 /** What a file that a commit changes is, by its path; and whether somebody wrote it, by its first lines. Pure. */
-import { partOf, type TreeLanguage } from "../../environments/detect.ts";
-import { isAtOrBelow } from "../../environments/paths.ts";
+import { isAtOrBelow, partOf, type TreeLanguage } from "../../environments/index.ts";
 import type { CatalogueEntry } from "../../environments/types.ts";
 
 export type PathRole = "source" | "test" | "manifest" | "data" | "docs" | "generated" | "other";

@@ -1,6 +1,6 @@
 /** Looks at the commits of an environment's repository, newest first: the type of each, or why it is none. */
 import type { HistorySettings } from "../../../core/synthesis.ts";
-import type { ChangedPath, Commit, History } from "../../environments/commits.ts";
+import type { ChangedPath, Commit, History } from "../../environments/index.ts";
 import type { CatalogueEntry } from "../../environments/types.ts";
 import { classify, type Sources } from "./classify.ts";
 import { changedFunctions } from "./code.ts";

@@ -1,6 +1,6 @@
 /** A repository's commits, looked at as tasks: what each would be, or why it is none. */
 import type { TaskType, TypeCheck } from "../../../core/task.ts";
-import type { Commit } from "../../environments/commits.ts";
+import type { Commit } from "../../environments/index.ts";
 import type { PathRole } from "./paths.ts";
 
 /** Why a commit makes no task, in the order in which it is asked. */
