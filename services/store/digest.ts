@@ -12,7 +12,7 @@ import { getExperiment } from "./experiments.ts";
 import type { Column, Executor, TableName } from "./rows.ts";
 import { ENDS } from "./timeline.ts";
 
-/** Per table its key, and the columns that differ between equal runs: clocks, durations, origins. */
+/** Per table its key, and the columns that differ between equal runs: clocks, durations, origins, what a server had in its cache. */
 const TABLES = {
   experiments: table("experiments", ["name"], ["updated_at", "code_version", "hold", "epoch"]),
   events: table("events", ["key"]),

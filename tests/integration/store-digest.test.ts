@@ -31,6 +31,7 @@ const NEVER_COMPARED = [
   "epoch",
   "model_seconds",
   "tool_seconds",
+  "tokens", // what of a prompt a server had in its cache
   "reused_from",
   "verdict_log",
 ];
