@@ -14,6 +14,9 @@ import { type Price, SANDBOX_HOUR } from "./spend.ts";
 
 type Path = readonly (string | number)[];
 
+/** What a stand-in's rollout takes at least: it writes a whole solution in one turn, and ends in another. */
+const STAND_IN_LIMITS = { maxTurns: 2, maxTokensPerTurn: 16_384 } as const;
+
 export interface Inconsistency {
   readonly path: Path;
   /** What is expected of the field at `path`. */
@@ -33,6 +36,9 @@ export function checkSettings(settings: ExperimentSettings): Inconsistency[] {
       return [
         ...(override.filter?.band ? checkFilter(changed, ["overrides", index, "filter"]) : []),
         ...(override.mix ? checkMix(changed, ["overrides", index, "mix"]) : []),
+        ...(override.limits && settings.policy.kind === "stand-in"
+          ? checkStandInLimits(override.limits, ["overrides", index, "limits"])
+          : []),
       ];
     }),
     ...checkProbes(settings),
@@ -60,6 +66,7 @@ function checkPolicy({ policy, climb, rollout }: ExperimentSettings): Inconsiste
       path: ["climb", "updates"],
       expected: "0 where policy.kind is stand-in: it cannot be trained",
     });
+  if (policy.kind === "stand-in") found.push(...checkStandInLimits(rollout.limits, ["rollout", "limits"]));
   const { temperature, topP, topK, minP } = rollout.sampling;
   // The nano trainer computes p from the whole softmax; a recorded q of another distribution would bias every ratio.
   if (policy.kind === "nano" && (temperature !== 1 || topP !== 1 || topK !== 0 || minP !== 0))
@@ -68,6 +75,24 @@ function checkPolicy({ policy, climb, rollout }: ExperimentSettings): Inconsiste
       expected: "temperature 1, topP 1, topK 0, minP 0 where policy.kind is nano",
     });
   return found;
+}
+
+/** A solution that is cut half way fails: the pass rates would no longer be those that the file says. */
+function checkStandInLimits(
+  limits: Partial<ExperimentSettings["rollout"]["limits"]>,
+  of: Path,
+): Inconsistency[] {
+  return (["maxTurns", "maxTokensPerTurn"] as const).flatMap((name) => {
+    const least = STAND_IN_LIMITS[name];
+    return (limits[name] ?? least) >= least
+      ? []
+      : [
+          {
+            path: [...of, name],
+            expected: `at least ${least} where policy.kind is stand-in: its solution would be cut`,
+          },
+        ];
+  });
 }
 
 /** A file may spell out what its ablation means; anything else would be an experiment that is not what it is called. */
@@ -194,7 +219,7 @@ function checkGroups(settings: ExperimentSettings): Inconsistency[] {
   if (rolloutBudget != null && rolloutBudget < least)
     found.push({
       path: ["climb", "rolloutBudget"],
-      expected: `at least ${least}: what a candidate's probes and one update take at most`,
+      expected: `at least ${least}: what a candidate's probes${settings.filter.hintLadder ? " and hints" : ""} and one update take at most`,
     });
   return found;
 }

@@ -169,11 +169,15 @@ evaluation: { sets: { unseen: { environments: [b], tasks: 4 } } }
     kind: ExperimentSettings["policy"]["kind"],
     passRates: readonly number[] | null,
     updates: number,
+    limits: Partial<ExperimentSettings["rollout"]["limits"]> = { maxTurns: 2, maxTokensPerTurn: 65_536 },
+    overrides: ExperimentSettings["overrides"] = [],
   ) =>
     checkSettings({
       ...minimal,
       policy: { ...minimal.policy, kind, passRates },
       climb: { ...climb, updates },
+      rollout: { ...minimal.rollout, limits: { ...minimal.rollout.limits, ...limits } },
+      overrides,
     }).map(({ path }) => path.join("."));
 
   it("needs four pass rates and trains nothing", () => {
@@ -182,5 +186,17 @@ evaluation: { sets: { unseen: { environments: [b], tasks: 4 } } }
     expect(problems("stand-in", null, 0)).toEqual(["policy.passRates"]);
     expect(problems("nano", RATES, 1)).toEqual(["policy.passRates"]);
     expect(problems("nano", null, 0)).toEqual([]);
+  });
+
+  it("is refused limits that would cut a solution, in any iteration", () => {
+    const tight = { maxTurns: 1, maxTokensPerTurn: 16_383 };
+    const named = ["maxTurns", "maxTokensPerTurn"];
+    expect(problems("stand-in", RATES, 0, tight)).toEqual(named.map((name) => `rollout.limits.${name}`));
+    expect(problems("stand-in", RATES, 0, { maxTokensPerTurn: 16_384 })).toEqual([]);
+    expect(problems("nano", null, 0, tight)).toEqual([]);
+    const later = [{ fromIteration: 2, limits: tight }];
+    expect(problems("stand-in", RATES, 0, undefined, later)).toEqual(
+      named.map((name) => `overrides.0.limits.${name}`),
+    );
   });
 });
