@@ -328,6 +328,8 @@ export interface IterationRecordInput {
     readonly dropped: number;
     readonly refined: number;
     readonly candidates: number;
+    /** Absent = none. */
+    readonly hinted?: number;
   } | null;
   readonly pinned: unknown;
   /** Once the pool is full: keys of its candidates, and index of the last candidate whose result was read. */

@@ -49,9 +49,14 @@ export function trainedMembers(plan: Pick<GroupPlan, "kind" | "size">, raw: read
   return [...kept, ...other.slice(0, plan.size - kept.length)].sort((a, b) => a - b);
 }
 
-/** Rollouts that the probes of one candidate take at most. */
-export function candidateRollouts({ filter }: Pick<ExperimentSettings, "filter">): number {
-  return filter.enabled ? filter.probes * (filter.maxRefinements + 1) : 0;
+/** What a pool depends on. */
+type PoolSettings = Pick<ExperimentSettings, "filter" | "synthesis">;
+
+/** Rollouts that the probes and hints of one candidate take at most: each statement above `synthesis.maxLevel` is a hint. */
+export function candidateRollouts({ filter, synthesis }: PoolSettings): number {
+  if (!filter.enabled) return 0;
+  const hints = filter.hintLadder === true ? 3 - synthesis.maxLevel : 0;
+  return filter.probes * (filter.maxRefinements + 1 + hints);
 }
 
 /** Rollouts of an update at most, where it samples `groups` groups. */
@@ -60,13 +65,13 @@ export function updateRollouts(settings: Pick<ExperimentSettings, "climb">, grou
 }
 
 /** The least that an iteration must be allowed, so that its climb makes an update whatever its probes come to. */
-export function leastRollouts(settings: Pick<ExperimentSettings, "climb" | "filter">): number {
+export function leastRollouts(settings: PoolSettings & Pick<ExperimentSettings, "climb">): number {
   return candidateRollouts(settings) + updateRollouts(settings, settings.climb.tasksPerBatch);
 }
 
-/** Whether another candidate may be read: its probes and then one update still fit. */
+/** Whether another candidate may be read: its probes, its hints and then one update still fit. */
 export function poolMayGoOn(
-  settings: Pick<ExperimentSettings, "climb" | "filter">,
+  settings: PoolSettings & Pick<ExperimentSettings, "climb">,
   probeRollouts: number,
 ): boolean {
   const { rolloutBudget = null } = settings.climb as { readonly rolloutBudget?: number | null };

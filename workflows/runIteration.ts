@@ -16,6 +16,7 @@ import type { EnvironmentRef, TaskSetRef } from "../activities/types.ts";
 import type { ArtifactRef } from "../core/artifact.ts";
 import { describeClimb, describeEvaluation, describePool } from "../core/descriptions.ts";
 import { iterationDetails, passAt1Line } from "../core/details.ts";
+import { emptyPool } from "../core/empty-pool.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import { tryId } from "../core/ids.ts";
 import type { PolicyRef } from "../core/policy.ts";
@@ -109,6 +110,7 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
               dropped: pool.dropped,
               refined: pool.refined,
               candidates: pool.candidates,
+              ...(pool.hinted === undefined ? {} : { hinted: pool.hinted.length }),
             },
       pinned: input,
       ...(pool === null ? {} : { keys: pool.keys, lastCandidate: pool.lastCandidate }),
@@ -151,10 +153,7 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
     return { policy, keys: pool.keys };
   }
   if (pool.admitted.length === 0) {
-    throw ApplicationFailure.nonRetryable(
-      `no task was admitted: ${pool.candidates} candidates were calibrated against ${policy.id}, ${pool.dropped} dropped. Widen filter.band, raise synthesis.maxCandidates or add environments.`,
-      "BadInput",
-    );
+    throw ApplicationFailure.nonRetryable(emptyPool(pool, scope, policy.id), "BadInput");
   }
   early = null;
   current = "climb";

@@ -58,10 +58,10 @@ export function passRateHistograms(
 
 export function poolTable(iterations: readonly IterationSummary[]): Markup | null {
   const rows = iterations.flatMap(({ iteration, pool }) =>
-    pool ? [[iteration, pool.admitted, pool.refined, pool.dropped]] : [],
+    pool ? [[iteration, pool.admitted, pool.hinted ?? 0, pool.refined, pool.dropped]] : [],
   );
   if (rows.length === 0) return null;
-  return table({ head: ["Iteration", "Admitted", "Refined", "Left out"], rows });
+  return table({ head: ["Iteration", "Admitted", "With a hint", "Refined", "Left out"], rows });
 }
 
 export function taskMixFigure(mixes: readonly TaskMix[]): Markup | null {

@@ -18,6 +18,7 @@ export interface PoolStatistics
     | "learnableAtFirst"
     | "learnableAtLast"
     | "admitted"
+    | "hinted"
     | "types"
     | "kinds"
     | "statementWords"
@@ -31,7 +32,7 @@ export interface PoolStatistics
   /** Probes by passes, over iterations whose probes are of one size. */
   readonly firstProbe: PassCounts;
   readonly lastProbe: PassCounts;
-  /** Rollouts up to the end of each iteration, probes among them. */
+  /** Rollouts up to the end of each iteration, probes and hints among them. */
   readonly spent: readonly { readonly iteration: number; readonly rollouts: number }[];
 }
 
@@ -101,6 +102,7 @@ function summed(pools: readonly PoolView[]): PoolStatistics {
     learnableAtFirst: sum(({ learnableAtFirst }) => learnableAtFirst),
     learnableAtLast: sum(({ learnableAtLast }) => learnableAtLast),
     admitted: sum(({ admitted }) => admitted),
+    hinted: sum(({ hinted }) => hinted),
     types: counts("types"),
     kinds: counts("kinds"),
     statementWords:
@@ -114,6 +116,7 @@ function summed(pools: readonly PoolView[]): PoolStatistics {
     updates: sum(({ updates }) => updates),
     rollouts: {
       probe: sum(({ rollouts }) => rollouts.probe),
+      hints: sum(({ rollouts }) => rollouts.hints),
       climb: sum(({ rollouts }) => rollouts.climb),
     },
     firstProbe: together(pools.map(({ firstProbe }) => firstProbe)),
@@ -122,7 +125,7 @@ function summed(pools: readonly PoolView[]): PoolStatistics {
       iteration,
       rollouts: pools
         .slice(0, index + 1)
-        .reduce((total, { rollouts }) => total + rollouts.probe + rollouts.climb, 0),
+        .reduce((total, { rollouts }) => total + rollouts.probe + rollouts.hints + rollouts.climb, 0),
     })),
   };
 }

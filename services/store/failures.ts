@@ -16,7 +16,7 @@ export interface FailingGroup {
 
 /**
  * Of one try: the last probe of each candidate that was read, in their order; and the last group of each task of its climb, those with the fewest
- * passes first, at most `most` of them. Results that no decision read are none of it.
+ * passes first, at most `most` of them. Results that no decision read are none of it, nor is a task that is climbed with a hint.
  */
 export async function failingGroups(
   db: Executor,
@@ -39,7 +39,11 @@ export async function failingGroups(
       from batches b
       cross join lateral json_array_elements_text(b.groups) with ordinality as k(key, place)
       join groups g on g.key = k.key
-      where b.experiment = ${experiment} and b.iteration = ${iteration} and b.try = ${attempt} and g.phase = 'climb'
+      where b.experiment = ${experiment} and b.iteration = ${iteration} and b.try = ${attempt} and g.phase = 'climb' and not exists (
+        select 1 from groups h
+        where h.experiment = g.experiment and h.iteration = g.iteration and h.try = g.try and h.phase = 'probe'
+          and h.task_id = g.task_id and h.key ~ '/task/[0-9]+/hint/'
+      )
       order by g.task_id, b.update desc, k.place desc
     )
     select key, task_id as "taskId", level, passes, null as diagnosis from offered

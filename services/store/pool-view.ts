@@ -42,6 +42,8 @@ export interface PoolView extends Outcomes {
   readonly learnableAtLast: number;
   readonly refined: number;
   readonly admitted: number;
+  /** Tasks beside them that only a hint makes solvable: climbed too, and in no other number here but in `rollouts`. */
+  readonly hinted: number;
   /** Admitted tasks by type, by `<generator> <type>`, by environment and by the level of their statements. */
   readonly types: Readonly<Record<string, number>>;
   readonly kinds: Readonly<Record<string, number>>;
@@ -53,11 +55,15 @@ export interface PoolView extends Outcomes {
   readonly churn: { readonly functions: Churn; readonly files: Churn } | null;
   readonly firstProbe: PassCounts;
   readonly lastProbe: PassCounts;
-  /** Groups sampled for the climb, and those of them whose raw rewards were all equal. Probes that became groups are none: they are mixed by choice. */
+  /**
+   * Groups sampled for the climb, and those of them whose raw rewards were all equal. Probes that became groups are none: they are mixed by choice;
+   * nor are groups of hinted tasks.
+   */
   readonly groups: number;
   readonly zeroVariance: number;
   readonly updates: number;
-  readonly rollouts: { readonly probe: number; readonly climb: number };
+  /** Of the candidates that count; of every group of the climb. */
+  readonly rollouts: { readonly probe: number; readonly hints: number; readonly climb: number };
 }
 
 interface AdmittedRow {
@@ -150,7 +156,7 @@ async function admittedRows(db: Executor, row: IterationRow): Promise<AdmittedRo
 /** Why the filter gave a candidate up after its last probe; null where it did not, or may still go on. */
 function droppedAs(decision: string, row: IterationRow): string | null {
   if (decision.startsWith("drop: ")) return decision.slice(6);
-  // What a hint came to is not on record: such tasks are climbed apart.
+  // Hinted tasks are counted apart.
   if (decision === "admit" || decision === "hint" || row.last_candidate === null) return null;
   return `${decision} came to nothing`;
 }
@@ -192,25 +198,38 @@ async function leftOut(
 async function climbed(
   db: Executor,
   row: IterationRow,
-): Promise<Pick<PoolView, "groups" | "zeroVariance" | "updates" | "rollouts">> {
+): Promise<Pick<PoolView, "hinted" | "groups" | "zeroVariance" | "updates" | "rollouts">> {
   const { experiment, iteration, try: attempt } = row;
   const { rows } = await sql<{
+    hinted: number;
     groups: number;
     zeroVariance: number;
     updates: number;
     probe: number;
+    hints: number;
     climb: number;
   }>`
     with own as (
-      select * from groups where experiment = ${experiment} and iteration = ${iteration} and try = ${attempt} and phase = 'climb'
+      select * from groups where experiment = ${experiment} and iteration = ${iteration} and try = ${attempt}
+    ), tried as (
+      select *, substring(key from '/task/[0-9]+/(probe|hint)/') as kind from own
+      where phase = 'probe' and substring(key from '/task/([0-9]+)/')::int <= ${lastRead(row)}
+    ), hinted as (
+      select distinct task_id from tried where kind = 'hint' and passes > 0
+    ), climbed as (
+      select * from own where phase = 'climb'
+    ), calibrated as (
+      select * from climbed where task_id not in (select task_id from hinted)
     )
-    select (select count(*)::int from own) as groups,
-      (select count(*)::int from own where zero_variance) as "zeroVariance",
+    select (select count(*)::int from hinted) as hinted,
+      (select count(*)::int from calibrated) as groups,
+      (select count(*)::int from calibrated where zero_variance) as "zeroVariance",
       (select count(*)::int from updates where experiment = ${experiment} and iteration = ${iteration} and try = ${attempt}) as updates,
-      (select count(*)::int from rollouts r join own g on g.key = r.group_key) as climb,
-      (select count(*)::int from rollouts where group_key in (
-        select group_key from probes where scope = ${scopeKey(row)} and candidate <= ${lastRead(row)}
-      )) as probe`.execute(db);
-  const { probe, climb, ...counted } = rows[0]!;
-  return { ...counted, rollouts: { probe, climb } };
+      (select count(*)::int from rollouts r join climbed g on g.key = r.group_key) as climb,
+      (select count(*)::int from rollouts r join tried g on g.key = r.group_key where g.kind = 'probe') as probe,
+      (select count(*)::int from rollouts r join tried g on g.key = r.group_key where g.kind = 'hint') as hints`.execute(
+    db,
+  );
+  const { probe, hints, climb, ...counted } = rows[0]!;
+  return { ...counted, rollouts: { probe, hints, climb } };
 }

@@ -36,6 +36,8 @@ export interface PoolSummary {
   readonly dropped: number;
   /** Candidates whose statement was written anew at least once. */
   readonly refined: number;
+  /** Solvable with a hint only: climbed apart from those admitted. Absent = none, or the pool is still being filled. */
+  readonly hinted?: number;
 }
 
 export interface IterationSummary {

@@ -69,7 +69,7 @@ it("compares the policies that were chosen, on the tasks they share, with their 
       // Probes that became groups are mixed by choice: they say nothing of the climb.
       groups: 1,
       zeroVariance: 1,
-      rollouts: { probe: 16, climb: 4 },
+      rollouts: { probe: 16, hints: 0, climb: 4 },
       spent: [{ iteration: 1, rollouts: 20 }],
       types: { bug: 2 },
       churn: null,

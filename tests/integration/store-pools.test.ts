@@ -2,9 +2,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { showPools, tasksPage } from "../../apps/control/index.ts";
 import {
+  comparedRecord,
   createExperiment,
+  failingGroups,
   planTrial,
   putJson,
+  recordBatch,
   recordIteration,
   recordPiece,
   recordPolicy,
@@ -112,7 +115,8 @@ describe("the pool of an iteration", () => {
         groups: 1,
         zeroVariance: 1,
         updates: 1,
-        rollouts: { probe: 16, climb: 4 },
+        hinted: 0,
+        rollouts: { probe: 16, hints: 0, climb: 4 },
       },
     ]);
   });
@@ -218,6 +222,47 @@ describe("the pool of an iteration", () => {
     expect(pools[1]).toMatchObject({ groups: 1, zeroVariance: 0, statementWords: 3, levels: { "1": 2 } });
     // One alone is still compared with the one before.
     expect((await showPools(record, "plain", 2)).pools).toEqual([pools[1]]);
+  });
+
+  it("counts hinted tasks and their rollouts apart, and rollouts of a probe that nothing was decided by", async () => {
+    const { db, artifacts } = record;
+    const experiment = "hinting";
+    const row = { experiment, iteration: 1, try: 1, start_policy: policyRef("start").id, end_policy: null };
+    const settings = testSettings({ seed: 5, iterations: 1 });
+    await createExperiment(db, { name: experiment, settings, codeVersion: "0.1.0" });
+    await recordPolicy(db, "nano", policyRef("start"));
+    await recordIteration(db, {
+      ...row,
+      ...{ pool: null, pinned: { settings }, status: "climb", last_candidate: 1 },
+    });
+    const scope = `${experiment}/it/1/try/1`;
+    const [task, other] = [testTask(30), testTask(31)];
+    for (const one of [task, other]) await recordTask(db, one, await putJson(artifacts, one, "task"));
+    const group = (key: string, phase: string, of: typeof task, passes: number, size: number) =>
+      recordTestGroup(db, artifacts, { key: `${scope}/${key}`, experiment, phase, task: of, passes, size });
+    await group("task/0/probe/0", "probe", task, 0, 4);
+    await group("task/0/hint/2", "probe", task, 0, 4);
+    await group("task/0/hint/3", "probe", task, 1, 4);
+    await group("task/1/probe/0", "probe", other, 1, 3);
+    // Begun beside those that were needed.
+    await group("task/2/probe/0", "probe", other, 0, 4);
+    await group("climb/1/0", "climb", task, 0, 2);
+    await group("climb/1/1", "climb", other, 1, 2);
+    const batch = { ...policyRef("start").checkpoint, kind: "batch" as const };
+    await recordBatch(db, {
+      ...{ experiment, iteration: 1, try: 1, update: 1, kept_groups: 1, dropped_groups: 1, artifact: batch },
+      groups: [`${scope}/climb/1/0`, `${scope}/climb/1/1`],
+    });
+    expect((await showPools(record, experiment)).pools).toMatchObject([
+      { hinted: 1, groups: 1, zeroVariance: 0, rollouts: { probe: 7, hints: 8, climb: 4 } },
+    ]);
+    expect((await comparedRecord(db, experiment)).statistics).toMatchObject({
+      hinted: 1,
+      rollouts: { probe: 7, hints: 8, climb: 4 },
+      spent: [{ iteration: 1, rollouts: 19 }],
+    });
+    // Of the two that were climbed one has a hint, and the other did not mostly fail.
+    expect((await failingGroups(db, { experiment, iteration: 1, try: 1 }, 4)).climbed).toEqual([]);
   });
 
   it("is asked for of what is there", async () => {

@@ -100,6 +100,7 @@ function write({ arms, unequalBudgets }: Comparison): void {
     { title: "learnable", align: "right", value: (pool) => share(pool.learnableAtFirst, pool.probed) },
     { title: "refined", align: "right", value: (pool) => share(pool.learnableAtLast, pool.probed) },
     { title: "admitted", align: "right", value: ({ admitted }) => admitted },
+    { title: "hinted", align: "right", value: ({ hinted }) => hinted },
     { title: "types", value: ({ types }) => counted(types) },
     { title: "no variance", align: "right", value: (pool) => share(pool.zeroVariance, pool.groups) },
     { title: "words", align: "right", value: ({ statementWords }) => statementWords?.toFixed(0) ?? null },
@@ -107,6 +108,7 @@ function write({ arms, unequalBudgets }: Comparison): void {
     { title: "new files", align: "right", value: ({ churn }) => churned(churn?.files) },
     { title: "updates", align: "right", value: ({ updates }) => updates },
     { title: "probe rollouts", align: "right", value: ({ rollouts }) => rollouts.probe },
+    { title: "hint rollouts", align: "right", value: ({ rollouts }) => rollouts.hints },
     { title: "climb rollouts", align: "right", value: ({ rollouts }) => rollouts.climb },
   ];
   writeLine(

@@ -78,11 +78,20 @@ function write(pool: PricedPool): void {
     ["learnable after refinement", pool.probed === 0 ? null : share(pool.learnableAtLast, pool.probed)],
     ["groups without variance", pool.groups === 0 ? null : share(pool.zeroVariance, pool.groups)],
     ["an admitted task took", pool.perAdmitted && spent(pool.perAdmitted)],
-    ["rollouts", `${pool.rollouts.probe} of probes, ${pool.rollouts.climb} of ${pool.updates} updates`],
+    [
+      "solvable with a hint only",
+      pool.hinted === 0 ? null : `${pool.hinted} tasks, climbed apart from these`,
+    ],
+    ["rollouts", rolloutsOf(pool)],
   ];
   for (const [name, value] of facts) if (value !== null) writeLine(`${name.padEnd(WIDTH)}${value}`);
   histogram("passes at the first probe", pool.firstProbe);
   if (pool.refined > 0) histogram("passes after refinement", pool.lastProbe);
+}
+
+function rolloutsOf({ rollouts, updates }: PricedPool): string {
+  const hints = rollouts.hints === 0 ? "" : `${rollouts.hints} of hints, `;
+  return `${rollouts.probe} of probes, ${hints}${rollouts.climb} of ${updates} updates`;
 }
 
 function histogram(title: string, { counts }: PricedPool["firstProbe"]): void {
