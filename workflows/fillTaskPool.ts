@@ -12,6 +12,7 @@ import type { ArtifactRef } from "../core/artifact.ts";
 import { shortKey } from "../core/candidates.ts";
 import { describeCandidate } from "../core/descriptions.ts";
 import { type PoolStanding, poolDetails, withPasses } from "../core/details.ts";
+import { countReason } from "../core/empty-pool.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import { poolMayGoOn } from "../core/groups.ts";
 import { tryId } from "../core/ids.ts";
@@ -64,6 +65,10 @@ export interface TaskPool {
   readonly refined: number;
   /** Of `dropped`, those that were never tried, by why; absent of a pool from before it was counted. */
   readonly leftOut?: Readonly<Record<string, number>>;
+  /** Of the candidates that were tried, those that became a task; absent before it was counted. */
+  readonly valid?: number;
+  /** Why candidates that were tried were left out, a gate or the filter's reason; absent likewise. */
+  readonly reasons?: Readonly<Record<string, number>>;
   /** Index of the last candidate whose result was read; -1 when there was none. */
   readonly lastCandidate: number;
   /** Of the probes that were read; absent before there was a budget of them. */
@@ -86,6 +91,10 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
     wanted: synthesis.poolTasks,
   };
   let rollouts = input.carried?.rollouts ?? 0;
+  // Not from the middle on: part of a count says nothing.
+  const counted = input.carried === undefined || input.carried.reasons !== undefined;
+  let valid = input.carried?.valid ?? 0;
+  const reasons: Record<string, number> = { ...input.carried?.reasons };
   let shown = input.carried?.shown ?? NOTHING_SHOWN;
   const since = Date.now();
   const before = admitted.length;
@@ -142,8 +151,11 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
         if (result.refinements > 0) refined++;
         rollouts += result.rollouts ?? 0;
         const { admitted: task } = result;
-        if (task === null || [...admitted, ...hinted].some(({ taskId }) => taskId === task.taskId)) dropped++;
-        else {
+        if (task !== null || result.passes !== null) valid++;
+        if (task === null || [...admitted, ...hinted].some(({ taskId }) => taskId === task.taskId)) {
+          dropped++;
+          countReason(reasons, task === null ? (result.reason ?? "no reason given") : "task there already");
+        } else {
           (task.hinted ? hinted : admitted).push(task);
           keys.push(shortKey(candidate.key));
           // A candidate that became another is used up as both.
@@ -157,7 +169,7 @@ export async function fillTaskPool(input: FillTaskPoolInput): Promise<TaskPool> 
       cut: () => historyIsLong(settings.concurrency.calibrations * CHILD_EVENTS),
     }),
   );
-  const apart = hinted.length === 0 ? {} : { hinted };
+  const apart = { ...(hinted.length === 0 ? {} : { hinted }), ...(counted && { valid, reasons }) };
   const pool = { admitted, ...apart, keys, candidates, dropped, refined, lastCandidate, rollouts };
   if (end === "cut" && !flight.consideredCancelled)
     return await continueAsNew<typeof fillTaskPool>({

@@ -175,7 +175,8 @@ describe("fillTaskPool", () => {
   it("stops at its budget of candidates", async () => {
     const recorder = new Recorder({ validate: () => ({ taskId: null, rejectedBy: "fail-to-pass" }) });
     const pool = await fill("budget", changed("synthesis.maxCandidates=11"), recorder);
-    expect(pool).toMatchObject({ keys: [], candidates: 11, dropped: 11 });
+    expect(pool).toMatchObject({ keys: [], candidates: 11, dropped: 11, valid: 0 });
+    expect(pool.reasons).toEqual({ "fail-to-pass": 11 });
     expect(recorder.inputs("synthesise").map(({ from, count }) => [from, count])).toEqual([
       [0, 8],
       [8, 3],
