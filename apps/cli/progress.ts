@@ -19,6 +19,9 @@ const WORK = { pool: 0.4, climb: 0.4, select: 0.1 } as const;
 /** Preparation and the untrained policy's evaluation, as a share of one iteration's work. */
 const PREPARATION = 0.33;
 
+/** Phases of which the time so far says nothing about the rest. */
+const AWAY: ReadonlySet<string> = new Set(["done", "failed", "stopped", "taken up again"]);
+
 /** Share of the experiment that is done, 0..1: an estimate for people. */
 export function completed(progress: Progress, settings: ExperimentSettings): number {
   if (progress.status === "done") return 1;
@@ -37,7 +40,10 @@ export function completed(progress: Progress, settings: ExperimentSettings): num
 export function progressLine(progress: Progress, settings: ExperimentSettings): string {
   const share = completed(progress, settings);
   const { elapsedSeconds, iteration, rollouts } = progress;
-  const rest = share > 0.1 ? ` · about ${formatSeconds((elapsedSeconds / share) * (1 - share))} left` : "";
+  // What has ended has nothing left, and how long it takes from where it was taken up again is not known.
+  const lasts = progress.status === "running" && !AWAY.has(progress.phase);
+  const rest =
+    lasts && share > 0.1 ? ` · about ${formatSeconds((elapsedSeconds / share) * (1 - share))} left` : "";
   const head = iteration === 0 ? "prepare" : `iteration ${iteration}/${settings.iterations}`;
   return `${formatSeconds(elapsedSeconds)}  ${head} · ${phaseText(progress, settings)} · ${rollouts} rollouts${rest}`;
 }

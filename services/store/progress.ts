@@ -3,7 +3,8 @@ import { sql } from "kysely";
 import { scopeKey } from "../../core/scope.ts";
 import type { Db } from "./database.ts";
 import { passCounts } from "./series.ts";
-import { readTimeline } from "./timeline.ts";
+import { currentTries } from "./summary.ts";
+import { ENDS, readTimeline } from "./timeline.ts";
 
 export interface PoolProgress {
   readonly candidates: number;
@@ -41,6 +42,21 @@ export interface Progress {
   }[];
 }
 
+interface At {
+  readonly iteration: number;
+  /** Absent before the first iteration. */
+  readonly try?: number;
+  readonly phase: string;
+}
+
+/** Where a run is that goes on after its end: a phase that it enters again is no new event, but its iteration's row says it. */
+async function takenUpAt(db: Db, name: string): Promise<At> {
+  const row = (await currentTries(db, name)).at(-1);
+  if (row === undefined || ENDS.has(row.status))
+    return { iteration: row?.iteration ?? 0, phase: "taken up again" };
+  return { iteration: row.iteration, try: row.try, phase: row.status };
+}
+
 /** Null when there is no experiment of that name. */
 export async function readProgress(db: Db, name: string): Promise<Progress | null> {
   const experiment = await db
@@ -57,13 +73,10 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
     .orderBy("created_at", "desc")
     .limit(1)
     .executeTakeFirst();
-  const timeline = await readTimeline(db, name, experiment.status === "running");
-  const detail = (phase?.detail ?? { iteration: 0, phase: "queued" }) as {
-    readonly iteration: number;
-    /** Absent before the first iteration. */
-    readonly try?: number;
-    readonly phase: string;
-  };
+  const recorded = (phase?.detail ?? { iteration: 0, phase: "queued" }) as At;
+  const running = experiment.status === "running";
+  const timeline = await readTimeline(db, name, running);
+  const detail = running && ENDS.has(recorded.phase) ? await takenUpAt(db, name) : recorded;
   const at = { experiment: name, iteration: detail.iteration, try: detail.try ?? 1 };
   const scope = scopeKey(at);
   const validations = await db

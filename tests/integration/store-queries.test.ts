@@ -10,6 +10,7 @@ import {
   recordEvent,
   recordIteration,
   recordValidation,
+  setStatus,
   showExperiment,
   showRollout,
   showTask,
@@ -224,6 +225,26 @@ describe("progress", () => {
     const second = (await readProgress(db, "demo-2"))!;
     expect(second).toMatchObject({ phase: "pool", iteration: 1, update: 0 });
     expect(second.pool).toMatchObject({ candidates: 1, rejected: 1, probes: 0, admitted: 0 });
+  });
+
+  it("is where its iteration is, once it was taken up again after it failed", async () => {
+    await phase({ iteration: 0, phase: "failed" });
+    await setStatus(db, "demo-2", "failed");
+    expect(await readProgress(db, "demo-2")).toMatchObject({ phase: "failed" });
+    await setStatus(db, "demo-2", "running");
+    const row = {
+      experiment: "demo-2",
+      iteration: 7,
+      try: 1,
+      start_policy: policyRef("start").id,
+      end_policy: null,
+      pinned: {},
+    };
+    await recordIteration(db, { ...row, status: "failed" });
+    expect(await readProgress(db, "demo-2")).toMatchObject({ iteration: 7, phase: "taken up again" });
+    await recordIteration(db, { ...row, status: "pool" });
+    expect(await readProgress(db, "demo-2")).toMatchObject({ iteration: 7, phase: "pool" });
+    await setStatus(db, "demo-2", "done");
   });
 
   it("is null for an experiment that is not on record", async () => {

@@ -49,6 +49,15 @@ describe("the progress line", () => {
     expect(line).toContain("prepare · task sets, 17 of 50 held-out and validation tasks ·");
   });
 
+  it("estimates nothing once it has ended, nor before it is known where it goes on", () => {
+    const of = (changed: Partial<Progress>) =>
+      progressLine({ ...progress, iteration: 2, ...changed }, settings);
+    expect(of({})).toContain(" left");
+    expect(of({ phase: "failed" })).not.toContain(" left");
+    expect(of({ phase: "taken up again" })).not.toContain(" left");
+    expect(of({ status: "failed" })).not.toContain(" left");
+  });
+
   it("draws histograms", () => {
     expect(sparkline([])).toBe("");
     expect(sparkline([0, 0])).toBe("··");
