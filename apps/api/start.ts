@@ -8,6 +8,7 @@ import {
   loadExperiment,
   overridesOf,
 } from "../control/index.ts";
+import { checkBrought } from "./brought.ts";
 
 export interface SettingsRequest extends Omit<LoadOptions, "set"> {
   readonly experiment: string | Readonly<Record<string, unknown>>;
@@ -50,10 +51,7 @@ export async function readSettings(request: SettingsRequest): Promise<GivenSetti
   const loaded = bundled
     ? await loadExperiment(experiment, { set, seed, ablation })
     : { settings: given(request), defaultName: undefined };
-  const { apiKeyEnv } = loaded.settings.policy;
-  // Whoever may start experiments must not have this process send its secrets somewhere.
-  if (apiKeyEnv !== null && !apiKeyEnv.startsWith("POLICY_"))
-    throw refused("policy.apiKeyEnv", apiKeyEnv, "over HTTP, a name that begins with POLICY_");
+  checkBrought(loaded.settings, SOURCE);
   return { ...loaded, source: bundled ? experiment : SOURCE };
 }
 

@@ -11,6 +11,8 @@ const FIELD = "synthesis.gates.decontaminate";
 const PINNED = /^artifact:[0-9a-f]{64}$/;
 const ROWS = /\.(jsonl|ndjson|json|parquet)$/i;
 
+export const isPinnedBenchmark = (path: string): boolean => PINNED.test(path);
+
 const withBenchmarks = (
   settings: ExperimentSettings,
   decontaminate: readonly string[],
@@ -26,7 +28,7 @@ export function locateBenchmarks(settings: ExperimentSettings, file: string): Ex
   const folder = dirname(resolve(file));
   return withBenchmarks(
     settings,
-    decontaminate.map((path) => (PINNED.test(path) ? path : resolve(folder, path))),
+    decontaminate.map((path) => (isPinnedBenchmark(path) ? path : resolve(folder, path))),
   );
 }
 
@@ -36,10 +38,10 @@ export async function pinBenchmarks(
   settings: ExperimentSettings,
 ): Promise<ExperimentSettings> {
   const decontaminate = settings.synthesis.gates?.decontaminate ?? [];
-  if (decontaminate.every((path) => PINNED.test(path))) return settings;
+  if (decontaminate.every(isPinnedBenchmark)) return settings;
   const pinned: string[] = [];
   for (const path of decontaminate) {
-    if (PINNED.test(path)) pinned.push(path);
+    if (isPinnedBenchmark(path)) pinned.push(path);
     else if (artifacts === undefined || !isAbsolute(path))
       throw refused(path, "artifact:<sha256>, or a path that the experiment's file makes absolute");
     else

@@ -1,5 +1,6 @@
 /** The one module every face calls. */
 
+export { isPinnedBenchmark } from "./benchmarks.ts";
 export { checkEnvironments, checkPolicy, codeVersion } from "./checks.ts";
 export { type ArmNames, type ComparedPool, type Comparison, compareExperiments } from "./compare.ts";
 export { showCost } from "./cost.ts";

@@ -37,6 +37,8 @@ export interface ReplayOptions {
   readonly with: readonly string[];
   /** Also runs the later iterations again; else the experiment ends after this one. */
   readonly continue?: boolean;
+  /** Throws where whoever asks may not have these settings. */
+  readonly check?: (settings: ExperimentSettings) => void;
 }
 
 export interface PlannedPieces {
@@ -86,13 +88,14 @@ export async function prepareReplay(
   context: ReplayContext,
   name: string,
   iteration: number,
-  { from, with: assignments }: ReplayOptions,
+  { from, with: assignments, check }: ReplayOptions,
 ): Promise<Prepared> {
   const { db, artifacts } = context;
   await getExperiment(db, name);
   const base = await baseTry(db, name, iteration);
   if (await isRunning(context, name)) throw stillRunning(name);
   const { settings, overrides } = overridden((base.pinned as RunIterationInput).settings, assignments);
+  check?.(settings);
   const extents = remade(Object.keys(overrides), from);
   const finished = new Map(
     (await listPieces(db, name, iteration)).map((found) => [`${found.piece} ${found.slot}`, found]),

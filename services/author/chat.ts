@@ -23,6 +23,7 @@ export type Ask = (messages: readonly ChatMessage[], signal?: AbortSignal) => Pr
 export function createChat(settings: AuthorSettings, tools: readonly ChatTool[]): Ask {
   const { model, maxTokens, temperature, timeoutSeconds } = settings;
   const key = keyOf(settings);
+  const quote = quoting(key);
   if (/^\w+:\/\/[^/]*@/.test(settings.baseUrl))
     throw new AuthorError(
       "settings",
@@ -55,11 +56,11 @@ export function createChat(settings: AuthorSettings, tools: readonly ChatTool[])
         // The signal is the limit: the library's own ends with the headers.
         timeout: 2 * timeoutSeconds * 1000,
       });
-      const read = readReply(reply, maxTokens);
+      const read = readReply(reply, maxTokens, Buffer.byteLength(JSON.stringify(body)));
       if (isAskedModel(model, read.model)) return read;
       throw new AuthorError(
         "wrong-model",
-        `synthesis.author.model ${model}: ${shown(settings.baseUrl)} answers as ${clip(read.model)}; expected the same name, or a dated release of it`,
+        `synthesis.author.model ${model}: ${shown(settings.baseUrl)} answers as ${quote(read.model)}; expected the same name, or a dated release of it`,
         read.used,
       );
     } catch (error) {
@@ -72,7 +73,7 @@ export function createChat(settings: AuthorSettings, tools: readonly ChatTool[])
           `${named(settings)}: no whole answer in ${timeoutSeconds} s (synthesis.author.timeoutSeconds)`,
           "unknown",
         );
-      throw authorError(error, settings, key);
+      throw authorError(error, settings, quote);
     }
   };
 
@@ -113,6 +114,12 @@ function keyOf({ apiKeyEnv }: AuthorSettings): string | null {
       "settings",
       `synthesis.author.apiKeyEnv: the environment variable ${apiKeyEnv} is not set where the sandbox worker runs`,
     );
+  // Refused here, for what refuses a header quotes it.
+  if (!/^[\x21-\x7e]+$/.test(value))
+    throw new AuthorError(
+      "settings",
+      `synthesis.author.apiKeyEnv: expected the environment variable ${apiKeyEnv} to hold printable ASCII without spaces and line breaks`,
+    );
   return value;
 }
 
@@ -126,10 +133,19 @@ function shown(baseUrl: string): string {
 
 const named = ({ baseUrl }: AuthorSettings): string => `synthesis.author.baseUrl ${shown(baseUrl)}`;
 
-const clip = (text: string): string => {
-  const line = text.replace(/\s+/g, " ").trim();
-  return line.length > QUOTED ? `${line.slice(0, QUOTED)}…` : line;
-};
+type Quote = (text: string) => string;
+
+/** One line of what a server says, without the key, plain or as JSON has it: a server may send back what it was sent. */
+function quoting(key: string | null): Quote {
+  const secrets = key === null ? [] : [key, JSON.stringify(key).slice(1, -1)];
+  return (text) => {
+    const line = secrets
+      .reduce((told, secret) => told.replaceAll(secret, "***"), text)
+      .replace(/\s+/g, " ")
+      .trim();
+    return line.length > QUOTED ? `${line.slice(0, QUOTED)}…` : line;
+  };
+}
 
 /** Seconds; null where the header is absent or says nothing that can be waited for. */
 export function retryAfter(headers: Headers | undefined, now: number): number | null {
@@ -143,9 +159,8 @@ export function retryAfter(headers: Headers | undefined, now: number): number | 
   return Number.isNaN(date) ? null : Math.max(0, (date - now) / 1000);
 }
 
-function authorError(error: unknown, settings: AuthorSettings, key: string | null): AuthorError {
-  const message = error instanceof Error ? error.message : String(error);
-  const told = clip(key === null ? message : message.replaceAll(key, "***"));
+function authorError(error: unknown, settings: AuthorSettings, quote: Quote): AuthorError {
+  const told = quote(error instanceof Error ? error.message : String(error));
   const say = (kind: AuthorErrorKind, what: string, spent?: SpentByFailure) =>
     new AuthorError(kind, `${named(settings)}: ${what}`, spent);
   const tooLong = [error, (error as { cause?: unknown }).cause].find((one) => one instanceof ReplyTooLong);
@@ -158,7 +173,7 @@ function authorError(error: unknown, settings: AuthorSettings, key: string | nul
   if (error instanceof OpenAI.APIError && error.status !== undefined)
     return refusal(error, settings, told, say);
   if (error instanceof OpenAI.APIConnectionError || error instanceof TypeError)
-    return say("unreachable", `no answer: ${clip(deepest(error).message)}`, "unknown");
+    return say("unreachable", `no answer: ${quote(deepest(error).message)}`, "unknown");
   return say("protocol", `no chat completion: ${told}`, "at-most");
 }
 

@@ -56,8 +56,8 @@ export class BadReply extends Error {
   }
 }
 
-/** Throws BadReply. `maxTokens`: what was allowed to be generated. */
-export function readReply(body: unknown, maxTokens: number): AuthorReply {
+/** Throws BadReply. `maxTokens`: what was allowed to be generated; `sentBytes`: of the request, of which no token is less than one. */
+export function readReply(body: unknown, maxTokens: number, sentBytes: number): AuthorReply {
   if (typeof body !== "object" || body === null)
     throw new BadReply(`answers no JSON object but ${kindOf(body)}`);
   const read = completion.safeParse(body);
@@ -75,7 +75,7 @@ export function readReply(body: unknown, maxTokens: number): AuthorReply {
     arguments: written,
   }));
   const used = countTokens(usage, text, calls);
-  const problem = impossible(usage, used, maxTokens, text !== "" || calls.length > 0);
+  const problem = impossible(usage, used, { maxTokens, sentBytes }, text !== "" || calls.length > 0);
   if (problem !== null) throw new BadReply(problem, true);
   return { model, text, calls, cut: finish_reason === "length", used };
 }
@@ -99,9 +99,11 @@ function countTokens(usage: Usage, text: string, calls: readonly AuthorCall[]): 
 function impossible(
   { prompt_tokens, completion_tokens }: Usage,
   used: TokenCounts,
-  maxTokens: number,
+  { maxTokens, sentBytes }: { readonly maxTokens: number; readonly sentBytes: number },
   wrote: boolean,
 ): string | null {
+  if (prompt_tokens > sentBytes)
+    return `usage: a prompt of ${prompt_tokens} tokens where the request has ${sentBytes} bytes`;
   if (used.cached > prompt_tokens)
     return `usage: ${used.cached} cached tokens of a prompt of ${prompt_tokens}`;
   if (used.reasoning > completion_tokens)

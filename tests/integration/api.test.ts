@@ -143,6 +143,35 @@ describe("starting", () => {
     expect((await get("/v1/experiments/x")).statusCode).toBe(404);
   });
 
+  const AUTHOR = "baseUrl: http://127.0.0.1:9/v1, model: m";
+  it.each([
+    ["policy.apiKeyEnv", "PATH", "policy.apiKeyEnv=PATH"],
+    ["synthesis.author.apiKeyEnv", "PATH", `synthesis.author={ ${AUTHOR}, apiKeyEnv: PATH }`],
+    ["synthesis.gates.decontaminate", "/etc/passwd", "synthesis.gates.decontaminate=[/etc/passwd]"],
+  ])("names %s where a request brings a secret or a file", async (field, found, assignment) => {
+    const work = { experiment: "quickstart", set: [assignment] };
+    const answers = [
+      await post("/v1/experiments", { ...work, name: "x" }),
+      await post("/v1/schedules", { name: "x", cron: "0 3 * * *", work: { kind: "run", ...work } }),
+      await post("/v1/experiments/done-1/iterations/1/replay", { dryRun: true, with: [assignment] }),
+    ];
+    for (const answer of answers) {
+      expect(answer.statusCode, answer.body).toBe(422);
+      expect(answer.json()).toMatchObject({ field });
+      expect(answer.json().detail).toContain(`over HTTP`);
+      expect(answer.json().detail).toContain(found);
+    }
+  });
+
+  it("lets a replay bring the key of an author", async () => {
+    const assignment = `synthesis.author={ ${AUTHOR}, apiKeyEnv: AUTHOR_KEY }`;
+    const answer = await post("/v1/experiments/done-1/iterations/1/replay", {
+      dryRun: true,
+      with: [assignment],
+    });
+    expect(answer.statusCode, answer.body).toBe(200);
+  });
+
   it.each([
     ["objects", `{"experiment":${'{"a":'.repeat(50_000)}1${"}".repeat(50_001)}`],
     ["lists", `{"experiment":{"seed":${"[".repeat(50_000)}${"]".repeat(50_000)}}}`],

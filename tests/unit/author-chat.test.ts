@@ -238,8 +238,15 @@ describe("the model that answers", () => {
     ["Qwen/Qwen3-4B", "Qwen3-4B", true],
     ["Qwen/Qwen3-4B", "Qwen/Qwen3-4B", true],
     ["Qwen3-4B", "Qwen3-8B", false],
-    ["qwen3", "qwen3:8", true],
     ["qwen3", "qwen3:8b", false],
+    ["model", "model@20240806", true],
+    ["model", "model-8", false],
+    ["model", "model:8", false],
+    ["model", "model-0613", false],
+    ["model", "model-v2", false],
+    ["model", "model-20241399", false],
+    ["model", "model-2024-08-06-8", false],
+    ["scripted", "scripted-8", false],
   ])("asked for %s, %s: %s", (asked, answered, same) => {
     expect(isAskedModel(asked, answered)).toBe(same);
   });
@@ -265,6 +272,7 @@ describe("the tokens of a reply", () => {
         },
       ),
       1000,
+      1000,
     );
     // 17 tokens for 4 characters of text and 12 of the call.
     expect(used).toEqual({ prompt: 40, cached: 60, reasoning: 4, text: 5, toolCalls: 12 });
@@ -282,8 +290,11 @@ describe("the tokens of a reply", () => {
       "4 reasoning",
     ],
     [{ prompt_tokens: -1, completion_tokens: 3 }, "usage.prompt_tokens"],
+    [{ prompt_tokens: 501, completion_tokens: 3 }, "501 tokens where the request has 500 bytes"],
+    [{ prompt_tokens: Number.MAX_SAFE_INTEGER, completion_tokens: 3 }, "where the request has 500 bytes"],
+    [{ prompt_tokens: 2 ** 53, completion_tokens: 3 }, "usage.prompt_tokens"],
   ])("that cannot be are refused: %j", (usage, said) => {
-    expect(() => readReply(completion({ content: "hello" }, usage), 1000)).toThrow(said);
+    expect(() => readReply(completion({ content: "hello" }, usage), 1000, 500)).toThrow(said);
   });
 });
 

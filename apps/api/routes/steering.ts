@@ -1,5 +1,6 @@
 /** Steering and replay: each POST's Idempotency-Key is the request id of what it asks. */
 import { z } from "zod";
+import type { ExperimentSettings } from "../../../core/experiment.ts";
 import { REPLAY_PHASES } from "../../../core/reuse.ts";
 import type { ExperimentSteering } from "../../../core/steering.ts";
 import {
@@ -11,6 +12,7 @@ import {
   startReplay,
   stopExperiment,
 } from "../../control/index.ts";
+import { broughtBy, checkBrought } from "../brought.ts";
 import { once } from "../idempotency.ts";
 import {
   amendBody,
@@ -113,7 +115,12 @@ export function steeringRoutes(api: Api, { session }: ApiContext): void {
       once(session.db, request, reply, async (key) => {
         const { name, iteration } = request.params;
         const { dryRun = false, from = null, with: overrides = [] } = request.body;
-        const options = { from, with: overrides, continue: request.body.continue ?? false };
+        const options = {
+          from,
+          with: overrides,
+          continue: request.body.continue ?? false,
+          check: (settings: ExperimentSettings) => checkBrought(settings, "with", broughtBy(overrides)),
+        };
         return dryRun
           ? { status: 200, body: await planReplay(session, name, iteration, options) }
           : {
