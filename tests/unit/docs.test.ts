@@ -95,9 +95,14 @@ it("anchors are made of headings as GitHub makes them", () => {
 
 describe("commands", () => {
   const folder = join(root, "apps/cli/commands");
+  /** A command and the files beside `commands/` that it is continued in. */
   const sourceOf = (command: string) => {
     const file = join(folder, `${command}.ts`);
-    return existsSync(file) ? readFileSync(file, "utf8") : null;
+    if (!existsSync(file)) return null;
+    const more = readdirSync(join(folder, "..")).filter((name) => name.startsWith(`${command}-`));
+    return [file, ...more.map((name) => join(folder, "..", name))]
+      .map((path) => readFileSync(path, "utf8"))
+      .join("\n");
   };
 
   it("that the README names exist", () => {
