@@ -8,19 +8,32 @@ const MAX_TEXT = 6_000;
 const MAX_TESTS = 8;
 const MAX_FILE = 60_000;
 
-/** Relative, with `/`, inside the tree, and no dependency. */
-const path = z
-  .string()
+/** What no statement needs and the record cannot hold: half of a surrogate pair, any control character but tab and line breaks. */
+const UNPRINTABLE = /[^\P{Cc}\t\n\r]|\r(?!\n)|\p{Cs}/u;
+const plain = (): z.ZodString =>
+  z
+    .string()
+    .refine(
+      (text) => !UNPRINTABLE.test(text),
+      "text without control characters other than tabs and line breaks is expected: in code, write them as escapes",
+    );
+const word = plain().refine((text) => !/\p{Cc}/u.test(text), "one line without tabs is expected");
+
+/** Of no tree; nor in any case, which some file systems do not tell apart. */
+const NO_PART = new Set(["", ".", "..", ".git", "node_modules"]);
+
+/** Relative, with `/`, inside the tree, no dependency, and nothing that a command would take for an option. */
+const path = word
   .min(1)
   .max(200)
   .refine(
     (text) =>
-      !text.includes("\0") &&
-      text.split("/").every((part) => !["", ".", "..", ".git", "node_modules"].includes(part)),
-    "a path inside the repository, relative to its root, is expected",
+      !text.includes("\\") &&
+      text.split("/").every((part) => !NO_PART.has(part.toLowerCase()) && !part.startsWith("-")),
+    "a path inside the repository, relative to its root, with / between its parts, none of which begins with -, is expected",
   );
-const name = z.string().min(1).max(200);
-const file = z.strictObject({ path, content: z.string().min(1).max(MAX_FILE) });
+const name = word.min(1).max(200);
+const file = z.strictObject({ path, content: plain().min(1).max(MAX_FILE) });
 
 const structure = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("defines"), file: path, symbol: name }),
@@ -50,21 +63,18 @@ const check = z.discriminatedUnion("type", [
 
 /** The parts of a task's text. */
 export const textFields = {
-  title: z
-    .string()
+  title: plain()
     .trim()
     .min(1)
     .max(MAX_TITLE)
     .refine((text) => !/[\r\n]/.test(text), "one line is expected")
     .describe("One line, as the subject of an issue."),
-  body: z
-    .string()
+  body: plain()
     .trim()
     .min(1)
     .max(MAX_TEXT)
     .describe("What is wrong or wanted, as a user sees it. No place in the code, no solution, no test."),
-  contract: z
-    .string()
+  contract: plain()
     .trim()
     .max(MAX_TEXT)
     .default("")

@@ -109,6 +109,27 @@ describe("a delivery", () => {
       { ...SOUND, tests: [{ path: "node_modules/tape/index.js", content: "1" }] },
       "tests.0.path: a path inside",
     ],
+    ...["title", "body", "contract"].flatMap((field) =>
+      ["\0", "\x1b[31m", "\x7f", "\x85", "a\rb", "\ud800"].map((text): [object, string] => [
+        { ...SOUND, [field]: `a ${text} b` },
+        `${field}: text without control characters other than tabs and line breaks`,
+      ]),
+    ),
+    [{ ...SOUND, tests: [{ path: "test/x.js", content: "'\0'" }] }, "tests.0.content: text without control"],
+    [
+      {
+        ...SOUND,
+        check: { type: "performance", minSpeedup: 2, workload: { path: "a.js", content: "\0" } },
+      },
+      "check.workload.content: text without control",
+    ],
+    [
+      { ...SOUND, check: { type: "migration", absent: ["a\0"], present: [] } },
+      "check.absent.0: text without",
+    ],
+    ...["test/\0.js", "test/a\n.js", "-test.js", "test/-x.js", "test\\x.js", ".GIT/config", "a/.Git/x"].map(
+      (path): [object, string] => [{ ...SOUND, tests: [{ path, content: "1" }] }, "tests.0.path: "],
+    ),
     [{ ...SOUND, tests: "none" }, "tests"],
     [{ ...SOUND, solution: "x" }, "solution"],
     [
@@ -120,6 +141,15 @@ describe("a delivery", () => {
   ])("that is not sound is told what is wrong: %j", (value, said) => {
     const read = readDelivery(value);
     expect("problems" in read ? read.problems.join("\n") : "").toContain(said);
+  });
+
+  it("may have tabs, lines and any script", () => {
+    const text = "\tEine Zeile\r\n日本語 \u{1f438}\n";
+    expect(
+      readDelivery({ ...SOUND, body: text, tests: [{ path: "test/ö.js", content: text }] }),
+    ).toMatchObject({
+      delivery: { body: text.trim(), tests: [{ content: text }] },
+    });
   });
 
   it("is shown to the author by a schema that knows its parts", () => {
