@@ -17,6 +17,7 @@ import {
 } from "../services/store/index.ts";
 import { type GateVerdict, writeStatement } from "../services/synthesis/index.ts";
 import { repliesOf } from "./author.ts";
+import { benchmarksOf } from "./benchmarks.ts";
 import { heartbeating } from "./context.ts";
 import type { SandboxServices } from "./services.ts";
 import { loadTask } from "./tasks.ts";
@@ -61,14 +62,17 @@ async function known({ db, artifacts }: SandboxServices, input: RewriteInput): P
 }
 
 async function ask(services: SandboxServices, input: RewriteInput, signal: AbortSignal): Promise<Written> {
-  const { scope, candidate, generator, level, action, diagnosis, round, author } = input;
+  const { scope, candidate, generator, level, action, diagnosis, round, author, decontaminate = [] } = input;
   const { experiment, iteration, try: attempt } = scope;
   const task = await loadTask(services, input.taskId);
   const environment = await services.environments.byKey(task.environment);
   const key = keyOf(input);
   const made = await services.synthesis.rewrite(
     environment,
-    { task, level, action, diagnosis, round },
+    {
+      ...{ task, level, action, diagnosis, round },
+      benchmarks: await benchmarksOf(services, decontaminate),
+    },
     {
       settings: author,
       books: spendBooks(services.db, { experiment, iteration, try: attempt, candidate, generator }),

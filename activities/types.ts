@@ -147,6 +147,8 @@ export interface RewriteInput {
   readonly action: RewriteAction["action"];
   readonly diagnosis: Diagnosis | null;
   readonly author: AuthorSettings;
+  /** Benchmarks that the text must share nothing with, as `synthesis.gates.decontaminate` pins them; absent = none. */
+  readonly decontaminate?: readonly string[];
 }
 
 export interface RewriteOutput {

@@ -15,6 +15,7 @@ import type { Means, RewriteAction } from "../core/refinement.ts";
 import type { Reuse } from "../core/reuse.ts";
 import { type Scope, scopeKey } from "../core/scope.ts";
 import type { Outcome } from "../core/search-attributes.ts";
+import type { GateSettings } from "../core/synthesis.ts";
 import type { StatementLevel } from "../core/task.ts";
 import { noteAttributes } from "./attributes.ts";
 import { type CollectedGroup, collect } from "./collectGroup.ts";
@@ -290,6 +291,7 @@ export class Calibration {
     const { generator } = this.#candidate;
     // `#means` offers it for none of them.
     if (generator === "import") return "an imported task has the one statement of its source";
+    const decontaminate = (settings.synthesis.gates as GateSettings | undefined)?.decontaminate ?? [];
     const written = await sandboxes.rewrite({
       scope,
       reuse,
@@ -301,6 +303,7 @@ export class Calibration {
       action,
       diagnosis,
       author: settings.synthesis.author!,
+      ...(decontaminate.length > 0 && { decontaminate }),
     });
     if (written.taskId !== null) {
       this.#tell(`${action}: \`${this.#taskId}\` became \`${written.taskId}\``);

@@ -5,6 +5,7 @@ import type { AuthoredText, FileChange, StatementLevel, Task, TaskOrigin } from 
 import { rewriteText } from "../author/index.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { taskId, textsOf } from "./changes.ts";
+import { type Benchmark, contaminated } from "./contamination.ts";
 import { determined, hiddenTests } from "./determined.ts";
 import { hunksOf } from "./gates/hunks.ts";
 import { findLeaks } from "./leaks.ts";
@@ -15,7 +16,7 @@ const LEVELS: readonly StatementLevel[] = [0, 1, 2, 3];
 
 export async function rewriteTask(
   { root }: Pick<PreparedEnvironment, "root">,
-  { task, level, action, diagnosis, round }: RewriteRequest,
+  { task, level, action, diagnosis, round, benchmarks = [] }: RewriteRequest,
   author: AuthorBrief,
   signal?: AbortSignal,
 ): ReturnType<SynthesisService["rewrite"]> {
@@ -28,15 +29,19 @@ export async function rewriteTask(
     gold: goldText(root, task),
     tests: [...hiddenTests(root, task)].map(([path, text]) => `${path}:\n${text}`).join("\n\n"),
   };
-  const judge = (text: AuthoredText) => judged(task, text, { task: task.id, action, round }, root);
+  const judge = (text: AuthoredText) =>
+    judged(task, text, { task: task.id, action, round }, root, benchmarks);
   const text = await rewriteText(topic, author, (given) => judge(given).problems, signal);
   if ("none" in text) return text;
-  const { made, evidence } = judge(text);
+  const { made, evidence, shared } = judge(text);
   return {
     task: made,
     gates: [
       { gate: "leak", passed: true, evidence: "no level tells more than it may" },
       { gate: "determined", passed: true, evidence },
+      ...(benchmarks.length === 0
+        ? []
+        : [{ gate: "contamination" as const, passed: true, evidence: shared.evidence }]),
     ],
   };
 }
@@ -47,7 +52,13 @@ function judged(
   text: AuthoredText,
   revises: NonNullable<TaskOrigin["revises"]>,
   root: string,
-): { readonly made: Task; readonly problems: readonly string[]; readonly evidence: string } {
+  benchmarks: readonly Benchmark[],
+): {
+  readonly made: Task;
+  readonly problems: readonly string[];
+  readonly evidence: string;
+  readonly shared: ReturnType<typeof contaminated>;
+} {
   const { neededLevel: _, ...facts } = before.facts;
   const worded = { ...before, facts: { ...facts, text, origin: { ...facts.origin, revises } } };
   const { passed, evidence, neededLevel } = determined(worded, root);
@@ -60,13 +71,22 @@ function judged(
   const leaks = LEVELS.flatMap((level) => findLeaks(made, writeStatement(made, level)));
   const said = [text.title, text.body, text.contract].join("\n");
   const unsaid = specified(facts.text?.contract ?? "").filter((span) => !said.includes(span));
+  // Change and tests are those of the task before, which were looked at.
+  const shared = contaminated(
+    [
+      { part: "the text", text: said },
+      { part: "the statement", text: writeStatement(made, 3).text },
+    ],
+    benchmarks,
+  );
   const problems = [
     ...new Set(leaks.map((leak) => `it tells ${leak}`)),
     ...(passed ? [] : [evidence]),
+    ...(shared.passed ? [] : [shared.evidence]),
     ...(made.id === before.id ? ["it is the text as it was"] : []),
     ...unsaid.map((span) => `the contract said \`${span}\`, which is said no more`),
   ];
-  return { made, problems, evidence };
+  return { made, problems, evidence, shared };
 }
 
 /** Names and values that a contract quotes. */

@@ -80,6 +80,8 @@ export interface RewriteRequest {
   readonly diagnosis: Diagnosis | null;
   /** 1-based, of all refinements of the candidate. */
   readonly round: number;
+  /** As `ValidateOptions` has them. */
+  readonly benchmarks?: readonly Benchmark[];
 }
 
 export interface Brief {

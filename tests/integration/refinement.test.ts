@@ -9,11 +9,12 @@ import {
   getJson,
   getStatement,
   getTask,
+  putJson,
   recentFailures,
   recordStatement,
   taskLineage,
 } from "../../services/store/index.ts";
-import { writeStatement } from "../../services/synthesis/index.ts";
+import { indexBenchmark, writeStatement } from "../../services/synthesis/index.ts";
 import { recordTestExperiment, testTask } from "../support/record.ts";
 import { startRewordingAuthor } from "../support/rewording-author.ts";
 import { smallestSettings as settings } from "../support/smallest.ts";
@@ -240,6 +241,28 @@ describe("rewrite", () => {
       expect(piece!.result.gates).toMatchObject([{ gate: "leak" }, { gate: "determined" }]);
       expect(await ask("rewrite", author.url)).toEqual({ taskId, level, reason });
       expect(author.asked).toHaveLength(3);
+    } finally {
+      await author.close();
+    }
+  });
+
+  it("takes no text that shares 13 words with a benchmark of the experiment", async () => {
+    await open("rewrite-shared");
+    const shared = "every widget of the copied benchmark text keeps its border when the frame grows wider";
+    const { uri } = await putJson(services.artifacts, await indexBenchmark("copied", [shared]), "keys");
+    const copied = { ...good, body: `${good.body} But ${shared}.` };
+    const author = await startRewordingAuthor([copied, good]);
+    try {
+      const { taskId } = await ask("rewrite-shared", author.url, { decontaminate: [uri] });
+      expect((await loaded(taskId!)).facts.text).toEqual(good);
+      expect(author.asked[1]!.messages.at(-1)!.content).toContain("the text shares 13 words with copied");
+      const [piece] = await services.db
+        .selectFrom("pieces")
+        .select("result")
+        .where("experiment", "=", "rewrite-shared")
+        .where("kind", "=", "rewrite")
+        .execute();
+      expect(piece!.result.gates.at(-1)).toMatchObject({ gate: "contamination", passed: true });
     } finally {
       await author.close();
     }

@@ -159,7 +159,7 @@ describe("a budget of rollouts", () => {
     expect(() => budget(16, "climb.groups={kind: balanced, maxSize: 8}")).toThrow(/at least 24/);
     expect(candidateRollouts(changed("ablation=uncalibrated", "filter.enabled=false"))).toBe(0);
     // Levels 2 and 3 are hints.
-    const hinting = ["filter.hintLadder=true", "synthesis.maxLevel=1"];
+    const hinting = ["filter.hintLadder=true", "synthesis.startLevel=1", "synthesis.maxLevel=1"];
     expect(candidateRollouts(changed(...hinting))).toBe(16);
     expect(() => budget(23, ...hinting)).toThrow(/at least 24/);
     expect(poolMayGoOn(budget(40, ...hinting), 16)).toBe(true);
