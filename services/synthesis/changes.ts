@@ -31,13 +31,19 @@ function canonical(changes: readonly FileChange[]): unknown {
 }
 
 /**
- * Same base tree of the same package, same key, however it was generated: duplicates are dropped by it. Commits with one parent have one base tree,
- * and are told apart by their hashes. 32 hex digits.
+ * Same base tree of the same package, same key, however it was generated: duplicates are dropped by it. Where gold does not lead back to the snapshot,
+ * because the candidate brings tests or a check of its own, gold is part of it: many such candidates begin with the snapshot as it is. 32 hex digits.
  */
 export function candidateKey(candidate: Candidate): string {
   const packages = [...new Set(candidate.functions.map((key) => key.split("#")[0]))].sort();
   const { commit } = candidate.origin ?? {};
-  const fields = [packages, canonical(candidate.base), ...(commit === undefined ? [] : [commit.sha])];
+  const brings = candidate.tests !== undefined || candidate.check !== undefined;
+  const fields = [
+    packages,
+    canonical(candidate.base),
+    ...(brings ? [canonical(candidate.gold)] : []),
+    ...(commit === undefined ? [] : [commit.sha]),
+  ];
   return sha256(JSON.stringify(fields)).slice(0, 32);
 }
 

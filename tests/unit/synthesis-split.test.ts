@@ -67,6 +67,20 @@ describe("candidateKey", () => {
     expect(candidateKey({ ...candidate, base: [writeText("a.js", "3")] })).not.toBe(candidateKey(candidate));
     expect(candidateKey({ ...candidate, functions: ["q#a.js#f"] })).not.toBe(candidateKey(candidate));
   });
+
+  it("depends on the solution too where the candidate brings its own tests or check: many begin with the snapshot", () => {
+    const authored: Candidate = { ...candidate, base: [], tests: [writeText("test/new.js", "1")] };
+    const another: Candidate = { ...authored, gold: [writeText("a.js", "another")] };
+    expect(candidateKey(another)).not.toBe(candidateKey(authored));
+    expect(candidateKey({ ...authored, tests: [writeText("test/new.js", "2")] })).toBe(
+      candidateKey(authored),
+    );
+    const { tests: _, ...untested } = another;
+    const check = { type: "migration", absent: ["x"], present: [] } as const;
+    const { tests: __, ...plain } = authored;
+    expect(candidateKey({ ...untested, check })).not.toBe(candidateKey({ ...plain, check }));
+    expect(candidateKey(untested)).toBe(candidateKey(plain));
+  });
 });
 
 describe("taskId", () => {
