@@ -44,6 +44,10 @@ const bounds = ({ usd, authorTokens, sandboxHours }: BudgetSettings): string[] =
 const unit = ({ count, usd, tokens, sandboxSeconds }: UnitCost): string =>
   `${usd === null ? "no price" : `${formatUsd(roundUsd(usd))} US dollars`}, ${whole(tokens)} tokens, ${formatSeconds(sandboxSeconds)} of sandboxes (${count})`;
 
+/** Where counts differ from those of `tadpole pool`. */
+const EVERYTHING =
+  "all that was begun is counted, with what a pool that was full no longer read: tadpole pool counts what was read";
+
 /** Tables and what they leave out. */
 export function costText(cost: ExperimentCost): string {
   const { by, groups, total, budget, perAdmitted, perUpdate, generators } = cost;
@@ -58,7 +62,7 @@ export function costText(cost: ExperimentCost): string {
     ...(bounded.length > 0 ? [`budget: ${bounded.join(", ")}`] : []),
     `by admitted task: ${perAdmitted === null ? "–" : unit(perAdmitted)}`,
     `by update: ${perUpdate === null ? "–" : unit(perUpdate)}`,
-    ...(generators.length > 0 ? ["", formatTable(generators, GENERATOR_COLUMNS)] : []),
+    ...(generators.length > 0 ? ["", formatTable(generators, GENERATOR_COLUMNS), EVERYTHING] : []),
   ].join("\n");
 }
 

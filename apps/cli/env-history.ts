@@ -105,7 +105,7 @@ export function registerReleases(env: Command): void {
       }).finally(() => view.clear());
       if (json) return writeJson({ repository: folder, versions });
       writeLine(
-        `${versions.length} versions, ${versions[0]} to ${versions.at(-1)}: tadpole env add git:${folder}@main`,
+        `${versions.length} versions, ${versions[0]} to ${versions.at(-1)}: tadpole env add git:${folder}@main --role train`,
       );
     });
   examples(releases, ["env releases npm:shell-quote --to 1.8.1 --out shell-quote.git"]);

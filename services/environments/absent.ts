@@ -60,3 +60,11 @@ export function explain(source: Source, error: unknown): unknown {
   if (absence === undefined) return error;
   return new EnvironmentError("no-source", `${formatSource(source)}: ${absence}`, { cause: error });
 }
+
+/** The same of an npm package without a version. */
+export function explainPackage(name: string, error: unknown): unknown {
+  if (!(error instanceof EnvironmentError) || !/\bE404\b/.test(error.message)) return error;
+  return new EnvironmentError("no-source", `npm:${name}: the registry has no package ${name}`, {
+    cause: error,
+  });
+}

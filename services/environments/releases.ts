@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { explainPackage } from "./absent.ts";
 import { readArchive } from "./archive.ts";
 import { EnvironmentError } from "./errors.ts";
 import { git } from "./git.ts";
@@ -159,7 +160,10 @@ export async function releasesRepository(options: ReleasesOptions): Promise<read
 }
 
 async function versionsOf({ packageName, from, to, signal }: ReleasesOptions): Promise<readonly string[]> {
-  const text = await runTool("npm", ["view", packageName, "versions", "--json"], { cwd: tmpdir(), signal });
+  const view = ["view", packageName, "versions", "--json"];
+  const text = await runTool("npm", view, { cwd: tmpdir(), signal }).catch((error: unknown) => {
+    throw explainPackage(packageName, error);
+  });
   const known = inOrder([JSON.parse(text) as string | string[]].flat());
   const positionOf = (option: string, version: string) => {
     const at = known.indexOf(version);

@@ -197,7 +197,8 @@ export interface CostRecord {
 /** Entries are in the order of phases, then of iterations. Throws StoreError `missing`. */
 export async function readCost(db: Executor, experiment: string): Promise<CostRecord> {
   const settings = await readSpendSettings(db, experiment);
-  if (settings === undefined) throw new StoreError("missing", `no experiment "${experiment}" is recorded`);
+  if (settings === undefined)
+    throw new StoreError("missing", `no experiment "${experiment}" is recorded (tadpole list shows all)`);
   const entries = [
     ...(await requestEntries(db, experiment)),
     ...(await rolloutEntries(db, experiment, settings)),

@@ -15,6 +15,9 @@ export async function recordEnvironment(db: Executor, environment: Row<"environm
   await upsert(db, "environments", environment, ["key"]);
 }
 
+/** As ids are made of a task's hash. */
+const TASK_ID = /^t[0-9a-f]{16}$/;
+
 /** `artifact` holds the whole task; the row only what lists and filters need. */
 export async function recordTask(db: Executor, task: Task, artifact: ArtifactRef): Promise<void> {
   const { id, environment, type, generator, functions } = task;
@@ -26,7 +29,10 @@ export async function recordTask(db: Executor, task: Task, artifact: ArtifactRef
 /** Throws StoreError `missing`. */
 export async function getTask(db: Executor, id: string): Promise<TaskRow> {
   const row = await db.selectFrom("tasks").selectAll().where("id", "=", id).executeTakeFirst();
-  if (!row) throw new StoreError("missing", `no task ${id} is recorded`);
+  if (!row) {
+    const expected = TASK_ID.test(id) ? "" : ": expected t and 16 hex digits";
+    throw new StoreError("missing", `no task ${id} is recorded${expected} (tadpole task list shows all)`);
+  }
   return row;
 }
 

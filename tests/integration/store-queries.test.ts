@@ -6,6 +6,7 @@ import {
   poolOf,
   poolSeries,
   putJson,
+  readCost,
   readProgress,
   recordEvent,
   recordIteration,
@@ -107,6 +108,20 @@ describe("show", () => {
       kind: "missing",
       message: 'no experiment "none" is recorded (tadpole list shows all)',
     });
+    await expect(readCost(db, "none")).rejects.toMatchObject({
+      message: 'no experiment "none" is recorded (tadpole list shows all)',
+    });
+  });
+
+  it("says that a task is not there, and how ids look where it cannot be one", async () => {
+    const message = async (id: string) =>
+      (await showTask(db, artifacts, id).catch((error: Error) => error)) as Error;
+    expect((await message("t0123456789abcdef")).message).toBe(
+      "no task t0123456789abcdef is recorded (tadpole task list shows all)",
+    );
+    expect((await message("t12")).message).toBe(
+      "no task t12 is recorded: expected t and 16 hex digits (tadpole task list shows all)",
+    );
   });
 
   it("lists all, newest first", async () => {

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { explainPackage } from "../../services/environments/absent.ts";
+import { EnvironmentError } from "../../services/environments/errors.ts";
 import { runtimeFolder } from "../../services/environments/folders.ts";
 import { isAtOrBelow, leadsTo } from "../../services/environments/paths.ts";
 import {
@@ -141,5 +143,20 @@ describe("folders and paths", () => {
       false,
       false,
     ]);
+  });
+});
+
+describe("a package that the registry has not", () => {
+  it("is told in one line as a source that names nothing; other failures stay as they are", () => {
+    const complaint =
+      "npm view nothing versions ended with 1: npm error code E404\nnpm error 404 Not Found - GET …";
+    const told = explainPackage("nothing", new EnvironmentError("install", complaint));
+    expect(told).toMatchObject({
+      name: "EnvironmentError",
+      kind: "no-source",
+      message: "npm:nothing: the registry has no package nothing",
+    });
+    const away = new EnvironmentError("install", "npm view nothing versions ended with 1: ENOTFOUND");
+    expect(explainPackage("nothing", away)).toBe(away);
   });
 });

@@ -71,6 +71,7 @@ describe("the text of what an experiment cost", () => {
       "budget: 5.00 US dollars, 2 h of sandboxes",
       "by admitted task: 0.0412 US dollars, 2,420 tokens, 0.0 s of sandboxes (1)",
       "by update: no price, 35 tokens, 45 s of sandboxes (2)",
+      "all that was begun is counted, with what a pool that was full no longer read: tadpole pool counts what was read",
     ])
       expect(lines).toContain(line);
     expect(cells(text("generator"), "mutation").slice(0, 2)).toEqual(["0", "7"]);
