@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { PinnedEntry } from "./catalogue.ts";
 import { isBuilt } from "./detect.ts";
 import { EnvironmentError } from "./errors.ts";
-import { type FetchOptions, git, mirrorOf, readBlobs, readCommit } from "./git.ts";
+import { type FetchOptions, fetchCommit, git, mirrorOf, readBlobs, readCommit } from "./git.ts";
 import { isKept } from "./materials.ts";
 import { isAtOrBelow } from "./paths.ts";
 import { sourceOf } from "./sources.ts";
@@ -48,7 +48,27 @@ function belongs(entry: Entry, path: string): boolean {
   return isKept({ omit: entry.omit ?? [] }, path) && (own || !isBuilt(path));
 }
 
-/** Null where the source has no history. Throws `EnvironmentError`: `install` where its repository cannot be read. */
+/** What git says of a commit whose parents it has not got. */
+const TORN = /revision walk setup failed|Failed to traverse parents/;
+const GONE = /not our ref|unadvertised object|couldn't find remote ref/;
+const NOWHERE = /does not appear to be a git repository|repository '.*' (does not exist|not found)/;
+
+/** The error of a git command, as `no-source` where another attempt would end as this one did. */
+function explained(repository: string, commit: string, error: unknown): unknown {
+  if (!(error instanceof EnvironmentError) || error.kind !== "install") return error;
+  const why = TORN.test(error.message)
+    ? `the history of commit ${commit} ends early, as in a shallow clone; git fetch --unshallow there brings the rest`
+    : GONE.test(error.message)
+      ? `commit ${commit} is gone; push a branch that holds it, or add the environment anew (tadpole env add) at a commit that is there`
+      : NOWHERE.test(error.message)
+        ? `no git repository is there any more, and commit ${commit} was not fetched yet; put it back, or add the environment anew (tadpole env add)`
+        : null;
+  return why === null
+    ? error
+    : new EnvironmentError("no-source", `git:${repository}: ${why}`, { cause: error });
+}
+
+/** Null where the source has no history. Throws `EnvironmentError`: `install` where its repository cannot be read, `no-source` where it lacks some of it. */
 export function historyOf(entry: Entry, options: FetchOptions): History | null {
   const source = sourceOf(entry);
   if (source.kind !== "git") return null;
@@ -60,7 +80,7 @@ export function historyOf(entry: Entry, options: FetchOptions): History | null {
   const folder = (): Promise<string> => {
     mirror ??= mirrorOf(repository, commit, options).catch((error: unknown) => {
       mirror = undefined;
-      throw error;
+      throw explained(repository, commit, error);
     });
     return mirror;
   };
@@ -69,7 +89,19 @@ export function historyOf(entry: Entry, options: FetchOptions): History | null {
     commit,
     commits: async (max) => {
       const format = ["-z", "--format=%H%n%P%n%B", `--max-count=${max}`];
-      return parseCommits(await git(await folder(), ["log", "--topo-order", ...format, commit], options));
+      const cwd = await folder();
+      const log = () => git(cwd, ["log", "--topo-order", ...format, commit], options);
+      const text = await log()
+        .catch(async (error: unknown) => {
+          if (!TORN.test(String(error))) throw error;
+          // The repository may be whole by now.
+          await fetchCommit(cwd, repository, commit, options);
+          return log();
+        })
+        .catch((error: unknown) => {
+          throw explained(repository, commit, error);
+        });
+      return parseCommits(text);
     },
     changes: async ({ sha, parents }) => {
       const range = [parents[0]!, sha];

@@ -80,9 +80,18 @@ export async function mirrorOf(repository: string, commit: string, options: Fetc
     () => true,
     () => false,
   );
-  if (!known)
-    await git(folder, ["fetch", "--quiet", "--force", "--no-tags", "--", repository, commit], options);
+  if (!known) await fetchCommit(folder, repository, commit, options);
   return folder;
+}
+
+/** Also where the mirror has the commit and lacks one before it. Throws `EnvironmentError("install")`. */
+export async function fetchCommit(
+  folder: string,
+  repository: string,
+  commit: string,
+  options: FetchOptions,
+): Promise<void> {
+  await git(folder, ["fetch", "--quiet", "--force", "--no-tags", "--", repository, commit], options);
 }
 
 /** Regular files of a commit. Links to files inside become copies of them; submodules are left out. */

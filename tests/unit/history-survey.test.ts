@@ -53,11 +53,11 @@ async function surveyed(
 
 const kind = ({ outcome }: Surveyed) => ("skip" in outcome ? outcome.skip : outcome.usable.type);
 
-/** What commits are, each on top of the first one: between two of them everything is as it was. */
+/** What commits are, each on top of the first one: what goes back to it in between is passed over unread. */
 async function each(commits: readonly MadeCommit[]): Promise<readonly Surveyed[]> {
   const made = repository();
   const undone = (commit: MadeCommit): MadeCommit => ({
-    message: "as it was",
+    message: 'Revert "it changes"',
     files: Object.fromEntries(Object.keys(commit.files).map((path) => [path, START.files[path] ?? null])),
   });
   const hashes = made.commit([START, ...commits.flatMap((commit) => [commit, undone(commit)])]);
@@ -134,6 +134,43 @@ describe("a commit is skipped", () => {
   });
 });
 
+describe("a repository that lacks some of it", () => {
+  const of = (folder: string, commit: string) => {
+    const entry = { name: "it", source: `git:${folder}@main`, commit, sources: SOURCES, tests: [] };
+    return historyOf(entry, { dataFolder: join(scratch, "data") })!;
+  };
+  const refused = (message: RegExp) => ({ kind: "no-source", message: expect.stringMatching(message) });
+
+  it("is told as shallow, until it is whole", async () => {
+    const whole = repository();
+    const [, , last] = whole.commit([
+      START,
+      tested({ "index.js": fixed }),
+      { message: "a", files: { a: "" } },
+    ]);
+    const shallow = join(scratch, "shallow");
+    whole.git(["clone", "--quiet", "--bare", "--depth", "2", `file://${whole.folder}`, shallow]);
+    const expected = refused(
+      new RegExp(`^git:${shallow}: the history of commit ${last} ends early.*--unshallow`),
+    );
+    await expect(of(shallow, last!).commits(9)).rejects.toMatchObject(expected);
+    await expect(of(shallow, last!).commits(1)).rejects.toMatchObject(expected);
+    whole.git(["--git-dir", shallow, "fetch", "--quiet", "--unshallow"]);
+    expect(await of(shallow, last!).commits(9)).toHaveLength(3);
+  });
+
+  it("is told as without the commit, or as not there", async () => {
+    const made = repository();
+    made.commit([START]);
+    const commit = "1".repeat(40);
+    const gone = refused(new RegExp(`^git:${made.folder}: commit ${commit} is gone; .*tadpole env add`));
+    await expect(of(made.folder, commit).commits(9)).rejects.toMatchObject(gone);
+    const nowhere = join(scratch, "nowhere");
+    const absent = refused(new RegExp(`^git:${nowhere}: no git repository is there any more`));
+    await expect(of(nowhere, commit).commits(9)).rejects.toMatchObject(absent);
+  });
+});
+
 describe("a commit's type", () => {
   const option = "exports.add = function add(a, b, options) {\n  return options.exact ? a : a + b;\n};\n";
   const shown = { "test/add.js": "var test = require('tape');\ntest('exact', { exact: true });\n" };
@@ -158,17 +195,14 @@ describe("a commit's type", () => {
       tested({ "index.js": fixed, "bench/add.js": "require('../').add(1, 2);\n" }, "perf: add is faster"),
     ],
   ];
-  it("follows from what it changes", async () => {
+  it("follows from what it changes, and comes with the check that it needs", async () => {
     const found = await each(cases.map(([, commit]) => commit));
     expect(found.map(kind)).toEqual(cases.map(([type]) => type));
-  });
-
-  it("comes with the check that it needs", async () => {
-    const found = await each([
-      { message: "swap", files: { "index.js": swapped } },
-      { message: "refactor it", files: { "index.js": split } },
-    ]);
-    expect(found.map(({ outcome }) => ("usable" in outcome ? outcome.usable.check : outcome.skip))).toEqual([
+    const checkOf = ({ outcome }: Surveyed) => ("usable" in outcome ? outcome.usable.check : outcome.skip);
+    const checks = found.filter(({ commit }) =>
+      ["swap", "[Refactor] a function of its own"].includes(commit.message),
+    );
+    expect(checks.map(checkOf)).toEqual([
       { type: "migration", absent: ["has"], present: ["hasown"] },
       { type: "refactor", structure: [{ kind: "defines", file: "index.js", symbol: "plus" }] },
     ]);
