@@ -9,6 +9,8 @@ export interface ArmNames {
 
 export interface ComparedPool extends PoolStatistics {
   readonly experiment: string;
+  /** Of the experiment: one that is not done is compared as far as it is. */
+  readonly status: string;
 }
 
 /** A point of a learning curve with what it took to get there. */
@@ -43,7 +45,11 @@ export async function compareExperiments(
     arms.push({
       name,
       runs: records.map(({ run }) => run),
-      pools: records.map(({ run, statistics }) => ({ experiment: run.experiment, ...statistics })),
+      pools: records.map(({ run, status, statistics }) => ({
+        experiment: run.experiment,
+        status,
+        ...statistics,
+      })),
     });
   }
   const budgets = arms.map(({ pools }) => spentUpTo(pools, Number.POSITIVE_INFINITY));
@@ -55,6 +61,19 @@ export async function compareExperiments(
     }),
     unequalBudgets: Math.max(...budgets) > (1 + BUDGET_TOLERANCE) * Math.min(...budgets),
   };
+}
+
+/** Experiments whose numbers are not their last, one line each. */
+export function unfinished({ arms }: Comparison): string[] {
+  return arms.flatMap(({ name, pools }) =>
+    pools.flatMap(({ experiment, status }) =>
+      status === "done"
+        ? []
+        : [
+            `${experiment}${experiment === name ? "" : ` of ${name}`} is ${status}: it is compared as far as it is`,
+          ],
+    ),
+  );
 }
 
 /** Rollouts up to the end of an iteration, mean of the experiments. */

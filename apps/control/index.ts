@@ -2,7 +2,13 @@
 
 export { isPinnedBenchmark } from "./benchmarks.ts";
 export { checkEnvironments, checkPolicy, codeVersion } from "./checks.ts";
-export { type ArmNames, type ComparedPool, type Comparison, compareExperiments } from "./compare.ts";
+export {
+  type ArmNames,
+  type ComparedPool,
+  type Comparison,
+  compareExperiments,
+  unfinished,
+} from "./compare.ts";
 export { showCost } from "./cost.ts";
 export { PageError, type PageErrorKind } from "./cursors.ts";
 export { diffTries, type Part } from "./diff.ts";

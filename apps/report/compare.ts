@@ -1,7 +1,7 @@
 /** Experiments compared, as one HTML page that needs nothing else: results, learning curves, pools. */
 import type { Estimate } from "../../core/statistics.ts";
 import type { Churn } from "../../services/store/index.ts";
-import type { ComparedArmResult, Comparison } from "../control/compare.ts";
+import { type ComparedArmResult, type Comparison, unfinished } from "../control/compare.ts";
 import { type Cell, figure, table, toneOf } from "./figure.ts";
 import { html, type Markup } from "./html.ts";
 import { axis, linePlot } from "./plot.ts";
@@ -125,7 +125,7 @@ function poolTable({ arms }: Comparison): Markup {
       "Admitted",
       "With a hint",
       "Groups without variance",
-      "Words of a statement",
+      "Mean words of a statement",
       "New functions",
       "New files",
       "Updates",
@@ -179,7 +179,7 @@ export function renderComparison(comparison: Comparison): string {
 <title>${names} – Tadpole comparison</title><style>${{ markup: STYLE }}</style></head>
 <body>
 <header><p class="kicker">Tadpole comparison</p><h1>${names}</h1>
-${comparison.unequalBudgets && html`<p class="notice">The arms did not make equally many rollouts, probes among them: a difference may be the budget's.</p>`}</header>
+${comparison.unequalBudgets && html`<p class="notice">The arms did not make equally many rollouts, probes among them: a difference may be the budget's.</p>`}${unfinished(comparison).map((line) => html`<p class="notice">${line}.</p>`)}</header>
 <main>
 <section><h2>Held-out results</h2>
 ${results(comparison)}${curves(comparison, BY_ITERATION)}${curves(comparison, BY_ROLLOUTS)}</section>

@@ -37,14 +37,18 @@ export interface PoolStatistics
 }
 
 export interface ComparedRecord {
+  /** Of the experiment: what is not done is compared as far as it is. */
+  readonly status: string;
   readonly run: ComparedRun;
   readonly statistics: PoolStatistics;
 }
 
 /** Throws StoreError `missing`. */
 export async function comparedRecord(db: Executor, experiment: string): Promise<ComparedRecord> {
-  const settings = (await getExperiment(db, experiment)).settings as ExperimentSettings;
+  const { status, settings: recorded } = await getExperiment(db, experiment);
+  const settings = recorded as ExperimentSettings;
   return {
+    status,
     run: { experiment, measured: await measuredPolicies(db, experiment, settings) },
     statistics: summed(await poolViews(db, experiment)),
   };

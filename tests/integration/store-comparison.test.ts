@@ -1,8 +1,8 @@
 /** Experiments compared from a real record: which results count, and what is said of their pools. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { compareExperiments } from "../../apps/control/index.ts";
+import { compareExperiments, unfinished } from "../../apps/control/index.ts";
 import { renderComparison } from "../../apps/report/compare.ts";
-import { recordEvaluation } from "../../services/store/index.ts";
+import { recordEvaluation, setStatus } from "../../services/store/index.ts";
 import { openTestRecord, type TestRecord } from "../support/open-record.ts";
 import { policyRef, recordTestExperiment, testTask } from "../support/record.ts";
 
@@ -78,6 +78,12 @@ it("compares the policies that were chosen, on the tasks they share, with their 
     },
   ]);
   expect(found.arms[0]!.curve.map(({ rollouts }) => rollouts)).toEqual([0, 20]);
+  expect(unfinished(found)).toEqual([]);
+  await setStatus(record.db, "two", "failed");
+  const later = await compareExperiments(record, arms);
+  await setStatus(record.db, "two", "done");
+  expect(unfinished(later)).toEqual(["two of better is failed: it is compared as far as it is"]);
+  expect(renderComparison(later)).toContain("two of better is failed");
   const page = renderComparison(found);
   expect(page).toContain("+33.3");
   expect(page).toContain("plain, iteration 1: 50.0 %");

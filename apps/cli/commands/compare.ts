@@ -19,14 +19,14 @@ export function register(program: Command): void {
     .option("--html <file>", "write a page with plots besides")
     .action(async (words: string[], options: { readonly html?: string }, self: Command) => {
       const arms = readArms(words);
-      const { compareExperiments, withRecord } = await import("../../control/index.ts");
+      const { compareExperiments, unfinished, withRecord } = await import("../../control/index.ts");
       const comparison = await withRecord((session) => compareExperiments(session, arms));
       if (options.html !== undefined) {
         const { renderComparison } = await import("../../report/compare.ts");
         await writeFile(options.html, renderComparison(comparison));
       }
       if (wantsJson(self)) return writeJson(comparison);
-      write(comparison);
+      write(comparison, unfinished(comparison));
       if (options.html !== undefined) writeLine(`\nwrote ${options.html}`);
     });
   examples(command, [
@@ -77,7 +77,13 @@ const counted = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(", ");
 
-function write({ arms, unequalBudgets }: Comparison): void {
+/** Of the table of pools. */
+const LEGEND = `learnable, refined: of probed tasks those in the admitted band, at the first probe and after refinement
+no variance: of the groups that the climb sampled itself those whose rewards were all equal
+words: mean of a statement as it was admitted
+new functions, new files: of those that an iteration's tasks change, the ones that no task of the iteration before does`;
+
+function write({ arms, unequalBudgets }: Comparison, unfinished: readonly string[]): void {
   const [reference] = arms;
   const results: readonly Column<Comparison["arms"][number]>[] = [
     { title: "arm", value: ({ name }) => name },
@@ -117,6 +123,8 @@ function write({ arms, unequalBudgets }: Comparison): void {
       pools,
     ),
   );
+  writeLine(`\n${LEGEND}`);
+  for (const line of unfinished) writeLine(`\n${line}`);
   if (unequalBudgets)
     writeLine(
       "\nthe arms did not make equally many rollouts, probes among them: a difference may be the budget's",

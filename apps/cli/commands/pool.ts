@@ -26,9 +26,14 @@ export function register(program: Command): void {
         if (index > 0) writeLine();
         write(pool);
       }
+      writeLine(`\n${READ}`);
     });
   examples(command, ["pool quickstart-1", "pool quickstart-1 --iteration 2 --json"]);
 }
+
+/** Where counts differ from those of `tadpole cost`. */
+const READ =
+  "candidates and their rollouts count as far as their results were read; what else was begun beside them is in tadpole cost";
 
 /** Of the names of facts. */
 const WIDTH = 30;
@@ -71,7 +76,7 @@ function write(pool: PricedPool): void {
     ["made by", counted(pool.kinds) || null],
     ["environments", counted(pool.environments) || null],
     ["statement levels", counted(pool.levels) || null],
-    ["words of a statement", pool.statementWords?.toFixed(0) ?? null],
+    ["words of a statement, mean", pool.statementWords?.toFixed(0) ?? null],
     ["new functions", pool.churn && churned(pool.churn.functions)],
     ["new files", pool.churn && churned(pool.churn.files)],
     ["learnable at the first probe", pool.probed === 0 ? null : share(pool.learnableAtFirst, pool.probed)],
