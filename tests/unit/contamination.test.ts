@@ -34,6 +34,18 @@ describe("contaminated", () => {
     expect(contaminated(text(numbers), [await benchmark(numbers.join(", "))]).passed).toBe(true);
   });
 
+  it("takes a run for a text from seven words with letters on", async () => {
+    const run = (lettered: number) =>
+      Array.from({ length: 13 }, (_, i) => (i < lettered ? `word${i}` : String(i)));
+    for (const [lettered, passed] of [
+      [6, true],
+      [7, false],
+    ] as const)
+      expect(contaminated(text(run(lettered)), [await benchmark(run(lettered).join(" "))]).passed).toBe(
+        passed,
+      );
+  });
+
   it("gives the same file for the same texts in any order", async () => {
     const texts = [words(0, 20).join(" "), words(50, 30).join(" ")];
     expect(await indexBenchmark("b", texts.toReversed())).toEqual(await indexBenchmark("b", texts));

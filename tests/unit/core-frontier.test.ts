@@ -81,6 +81,19 @@ describe("the tasks of an update", () => {
   });
 });
 
+describe("patience", () => {
+  it("ends with the first update after so many passes over the pool, not before and not later", () => {
+    // Next to nothing is to be learned from the first; two updates deal the pool once.
+    const rates = (last: number): RunningRate[] => [
+      { passes: 0, runs: 1e12, last: 1 },
+      { passes: 4, runs: 8, last },
+    ];
+    const chosen = (update: number) =>
+      frontierTasks(rates(update - 1), 1, update, { floor: 0, patience: 2 }, 7, 1);
+    expect([4, 5, 6, 7].map(chosen)).toEqual([[1], [1], [0], [0]]);
+  });
+});
+
 describe("a climb's choice", () => {
   const settings = applyOverrides(smallestSettings, [
     "climb.tasksPerBatch=4",
@@ -127,6 +140,21 @@ describe("a climb's choice", () => {
     for (let seed = 1; seed < 6; seed++)
       for (const cutAt of [null, 1, 3, 7]) expect(run(seed, cutAt)).toEqual(expected);
     expect(new Set(expected.map((tasks) => tasks.join())).size).toBeGreaterThan(4);
+  });
+
+  it("rests on what the groups of an update came to, once it is closed", () => {
+    const choice = new TaskChoice(pool, settings, scope, undefined);
+    const [first] = choice.tasksOf(1);
+    const index = pool.indexOf(first!);
+    const rate = () => choice.carried!.rates[index]!;
+    const before = rate();
+    choice.note(1, 0, 3);
+    expect(rate()).toEqual(before);
+    choice.close(1);
+    expect(rate()).toEqual(withGroup(before, 3, 4));
+    // One without a result, as of a probe that became a group, stays as it was.
+    expect(choice.carried!.rates.filter(({ runs }) => runs !== before.runs)).toHaveLength(1);
+    expect(choice.carried!.open).toEqual({});
   });
 
   it("carries nothing where tasks are dealt evenly", () => {

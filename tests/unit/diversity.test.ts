@@ -61,6 +61,14 @@ describe("Diversity", () => {
     expect(judge({ nearDuplicateBits: 64 }, [numbered(1), numbered(2)])).toEqual([null, "near-duplicate"]);
   });
 
+  it("takes what differs in just so many bits", () => {
+    const sketched = (sketch: string): Attributes => ({ ...numbered(1), sketch });
+    // The last digits differ in three bits.
+    const pair = [sketched("AAAAAAAAAAA"), sketched("AAAAAAAAAAH")];
+    expect(judge({ nearDuplicateBits: 3 }, pair)).toEqual([null, null]);
+    expect(judge({ nearDuplicateBits: 4 }, pair)).toEqual([null, "near-duplicate"]);
+  });
+
   it("carries little: 3,000 candidates are some 60 KB", () => {
     const diversity = new Diversity({ perFile: 50, perOperator: 500, perLineage: 2, nearDuplicateBits: 3 });
     for (let n = 0; n < 3000; n++)

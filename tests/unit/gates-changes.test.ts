@@ -99,6 +99,8 @@ describe("repeats against a flake rate", () => {
   it("are the fewest that exclude it at 95 %", () => {
     expect([0.95, 0.39, 0.1, 0.01].map(runsAgainst)).toEqual([1, 7, 29, 299]);
     expect(runsAgainst(0.3935)).toBe(6);
+    // A rate that is the bound itself is excluded.
+    expect([1, 6, 29].map((runs) => runsAgainst(flakeBound(runs)))).toEqual([1, 6, 29]);
     fc.assert(
       fc.property(fc.double({ min: 0.01, max: 0.9, noNaN: true }), (rate) => {
         const runs = runsAgainst(rate);

@@ -218,6 +218,34 @@ describe("an interval of the median", () => {
     expect(interval(twelve, 0.95)).toEqual({ low: 3, high: 10, median: 6.5 });
     expect(interval([3], 0.95)).toEqual({ low: 3, high: 3, median: 3 });
   });
+
+  // As tables of the sign test have them: the ranks of a two-sided interval at 95 %, and what it covers.
+  it.each([
+    [5, 1, 5, 0.9375],
+    [6, 1, 6, 0.9688],
+    [9, 2, 8, 0.9609],
+    [10, 2, 9, 0.9785],
+    [15, 4, 12, 0.9648],
+    [20, 6, 15, 0.9586],
+    [25, 8, 18, 0.9567],
+    [30, 10, 21, 0.9572],
+    [50, 18, 33, 0.9672],
+    [100, 40, 61, 0.9648],
+  ])("of %i values runs from rank %i to rank %i", (n, low, high, coverage) => {
+    const values = Array.from({ length: n }, (_, i) => i + 1);
+    expect(interval(values, 0.95)).toMatchObject({ low, high });
+    // The median lies between them unless fewer than `low` values are on one of its sides.
+    const within = (from: number) => {
+      let [ways, sum] = [1, 0];
+      for (let i = 0; i <= n; i++) {
+        if (i >= from && i <= n - from) sum += ways;
+        ways = (ways * (n - i)) / (i + 1);
+      }
+      return sum / 2 ** n;
+    };
+    expect(within(low)).toBeCloseTo(coverage, 4);
+    expect(within(low + 1)).toBeLessThan(0.95);
+  });
 });
 
 describe("a check", () => {
