@@ -74,7 +74,7 @@ export const REFACTOR: readonly Authored[] = [
     environment: "content-type",
     type: "refactor",
     text: {
-      title: "content-type: parse and safeParse hold the same parser twice",
+      title: "content-type holds the same parser twice",
       body: "Both functions walk through a header in the same way and differ only in what they do with one that is wrong. Let one of them do the work.",
       contract: "In `index.js` no 40 tokens in a row may stand twice.",
     },
