@@ -13,6 +13,7 @@ import type { Killed } from "./kill.ts";
 import { unusualNames } from "./leaks.ts";
 import { type Outage, TARGETS } from "./plan.ts";
 import type { PolicyFile, RunReport } from "./run.ts";
+import { authorProblems, type SpendFigures, spendFigures, spendProblems } from "./spend.ts";
 
 const SHOWN_DIFFERENCES = 10;
 
@@ -32,6 +33,10 @@ interface RunFigures {
   readonly finalPolicy: string | null;
   readonly policies: readonly PolicyFile[];
   readonly rollouts: Accounting;
+  readonly spend: SpendFigures;
+  /** Candidates whose result was read, and tasks that were admitted. */
+  readonly pool: { readonly candidates: number; readonly admitted: number };
+  readonly authorAnswers: number | null;
   readonly restarts: Readonly<Record<string, number>>;
   readonly leaked: {
     readonly sandboxes: readonly string[];
@@ -78,6 +83,9 @@ export function compare(
       survivors.map((survivor) => `outlived the SIGKILL of ${process}: ${survivor}`),
     ),
     ...policyProblems(left, right),
+    ...spendProblems(undisturbed.spending, disturbed.spending),
+    ...authorProblems("undisturbed", undisturbed.spending, undisturbed.authorAnswers),
+    ...authorProblems("disturbed", disturbed.spending, disturbed.authorAnswers),
     ...planProblems(events),
     ...differences.map(describeDifference),
   ];
@@ -115,6 +123,9 @@ function figures(
     finalPolicy: run.finalPolicy,
     policies: run.policies,
     rollouts: { ...run.accounting, slots: slots + missing, lost: lost + missing },
+    spend: spendFigures(run.spending),
+    pool: poolOf(run.record),
+    authorAnswers: run.authorAnswers,
     restarts: run.restarts,
     leaked: {
       sandboxes: [...new Set([...run.live.sandboxes, ...run.last.sandboxes])],
@@ -123,6 +134,11 @@ function figures(
       connections: Math.max(0, run.live.connections - usual),
     },
   };
+}
+
+function poolOf({ validations, probes }: ComparedRecord): RunFigures["pool"] {
+  const admitted = [...probes.values()].filter((row) => row.decision === '"admit"').length;
+  return { candidates: validations.size, admitted };
 }
 
 function runProblems(name: string, run: RunFigures): string[] {
@@ -205,6 +221,19 @@ export function renderReport(report: ChaosReport): string {
     row("  resumed", (run) => run.rollouts.resumed),
     row("  turns not sampled again", (run) => run.rollouts.resumedTurns),
     row("  started anew", (run) => run.rollouts.startedAnew),
+    row("candidates", (run) => run.pool.candidates),
+    row("admitted", (run) => run.pool.admitted),
+    ...(runs.some(({ spend }) => spend.requests > 0)
+      ? [
+          row("requests to the author", (run) => run.spend.requests),
+          row("  sent again", (run) => run.spend.again),
+          row("  of these without an answer", (run) => run.spend.unknown),
+          row("  still reserved", (run) => run.spend.unsettled),
+          row("  tokens", (run) => run.spend.tokens),
+          row("  tokens sent again", (run) => run.spend.tokensAgain),
+          row("answered by the author", (run) => run.authorAnswers ?? "-"),
+        ]
+      : []),
     row("leaked sandboxes", (run) => run.leaked.sandboxes.length),
     row("leaked processes", (run) => run.leaked.processes.length),
     row("temporary files", (run) => run.leaked.temporary.length),

@@ -4,6 +4,7 @@ import type { ProcessName } from "../infra/stack/index.ts";
 
 /** The processes of the stack that are killed; `gpu` runs the trainer. */
 export const TARGETS = ["temporal", "postgres", "policy", "orchestrate", "sandbox", "gpu"] as const;
+export type Target = (typeof TARGETS)[number];
 
 /** The last kills have to fall before the run ends, which a killed process that is still starting would put off. */
 export const LAST_FRACTION = 0.9;
@@ -34,12 +35,17 @@ export interface Outage {
 }
 
 /** Kills in the order of their fractions, uniform over the first nine tenths of the undisturbed run; of any two processes one gets at most one kill more. */
-export function planKills(seed: number, kills: number, profile: readonly Sample[]): PlannedKill[] {
+export function planKills(
+  seed: number,
+  kills: number,
+  profile: readonly Sample[],
+  targets: readonly Target[] = TARGETS,
+): PlannedKill[] {
   const times = random(seed, "chaos", "times");
   const fractions = Array.from({ length: kills }, () => times.next() * LAST_FRACTION).sort((a, b) => a - b);
   return fractions.map((fraction, index) => {
-    const round = Math.floor(index / TARGETS.length);
-    const process = random(seed, "chaos", "processes", round).shuffle(TARGETS)[index % TARGETS.length]!;
+    const round = Math.floor(index / targets.length);
+    const process = random(seed, "chaos", "processes", round).shuffle(targets)[index % targets.length]!;
     return { fraction, process, moment: momentOf(profile, fraction) };
   });
 }
@@ -63,6 +69,17 @@ export function momentOf(profile: readonly Sample[], fraction: number): Moment {
 /** Whether a run that has come so far is at the moment or past it. */
 export function isReached(moment: Moment, now: Moment): boolean {
   return now.pieces > moment.pieces || (now.pieces === moment.pieces && now.seconds >= moment.seconds);
+}
+
+/** `sandbox,orchestrate`, in the order of `TARGETS`, each once. Throws a RangeError that names what was expected. */
+export function parseTargets(text: string): Target[] {
+  const names = text.split(",").map((name) => name.trim());
+  const unknown = names.find((name) => !TARGETS.includes(name as Target));
+  if (unknown !== undefined)
+    throw new RangeError(
+      `--target ${JSON.stringify(text)}: expected names out of ${TARGETS.join(", ")}, found ${JSON.stringify(unknown)}`,
+    );
+  return TARGETS.filter((name) => names.includes(name));
 }
 
 /** `postgres:60`. Throws a RangeError that names what was expected. */

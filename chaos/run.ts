@@ -17,9 +17,11 @@ import { hostRuntimes, reapSandboxes } from "../services/sandbox/index.ts";
 import { type Accounting, accounting } from "../services/store/accounting.ts";
 import { type ComparedRecord, comparedRecord } from "../services/store/digest.ts";
 import { connectDatabase, type Db, openDatabase, sha256Of } from "../services/store/index.ts";
+import { startAuthor } from "./author.ts";
 import { type LastLeaks, type LiveLeaks, lastLeaks, liveLeaks } from "./leaks.ts";
 import type { Moment, Sample } from "./plan.ts";
 import { type RunState, runState } from "./progress.ts";
+import { type Spending, spending } from "./spend.ts";
 
 /** What is done to a run beside it, at each look: `state` is the last known one, `now` how far it has come. */
 export interface Disturber {
@@ -33,6 +35,8 @@ export interface RunOptions {
   readonly settings: ExperimentSettings;
   readonly codeVersion: string;
   readonly disturbance: Disturber | null;
+  /** A scripted author that answers beside it. */
+  readonly author?: { readonly personality: string; readonly port: number } | null;
   /** Settings of its stack, beside those of the environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly say: (line: string) => void;
@@ -51,6 +55,9 @@ export interface RunReport {
   readonly profile: readonly Sample[];
   readonly record: ComparedRecord;
   readonly accounting: Accounting;
+  readonly spending: Spending;
+  /** Requests that the author says it answered; null = there was none. */
+  readonly authorAnswers: number | null;
   readonly finalPolicy: string | null;
   readonly policies: readonly PolicyFile[];
   /** Restarts by the supervisor. */
@@ -78,6 +85,7 @@ export async function runOnce(options: RunOptions): Promise<RunReport> {
     dataFolder: data,
     env: { ...Object.fromEntries(own), ...options.env, TMPDIR: temporary },
   };
+  const author = options.author ? await startAuthor(options.author.personality, options.author.port) : null;
   try {
     const stack = await ensureStack(stackOptions);
     await start(stack, options);
@@ -96,6 +104,7 @@ export async function runOnce(options: RunOptions): Promise<RunReport> {
         ...followed,
         ...found,
         restarts: Object.fromEntries(end.processes.map(({ name, restarts }) => [name, restarts])),
+        authorAnswers: (await author?.stop()) ?? null,
         live,
         reaped: removed.length,
         last: await lastLeaks(stack.dataFolder, temporary),
@@ -105,6 +114,7 @@ export async function runOnce(options: RunOptions): Promise<RunReport> {
     }
   } finally {
     await stopStack(data);
+    await author?.stop();
   }
 }
 
@@ -184,7 +194,7 @@ async function collect(
   db: Db,
   folder: string,
   name: string,
-): Promise<Pick<RunReport, "record" | "accounting" | "finalPolicy" | "policies">> {
+): Promise<Pick<RunReport, "record" | "accounting" | "spending" | "finalPolicy" | "policies">> {
   const record = await comparedRecord(db, name);
   const { result } = await db
     .selectFrom("experiments")
@@ -194,6 +204,7 @@ async function collect(
   return {
     record,
     accounting: await accounting(db, name),
+    spending: await spending(db, name),
     finalPolicy: (result as { policy?: { id: string } } | null)?.policy?.id ?? null,
     policies: [...record.policies].map(([id, row]) => ({
       id,

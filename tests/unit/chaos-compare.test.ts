@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type ChaosReport, compare, type Events, exitCodeOf, renderReport } from "../../chaos/compare.ts";
 import { crowdExitCode, crowdReport, renderCrowd } from "../../chaos/crowd-report.ts";
 import type { RunReport } from "../../chaos/run.ts";
+import type { SpendRow } from "../../chaos/spend.ts";
 import { COMPARED_TABLES, type ComparedRecord, type ComparedTable } from "../../services/store/digest.ts";
 
 const GROUP = "chaos/it/1/try/1/update/1/task/0";
@@ -29,6 +30,8 @@ function run(change: Partial<RunReport> = {}): RunReport {
       ...{ slots: 2, lost: 0, duplicated: 0, attempts: 2, byStatus: { accepted: 2 } },
       ...{ resumed: 0, resumedTurns: 0, startedAnew: 0, notes: {}, failures: {} },
     },
+    spending: { rows: [], all: { requests: 0, answered: 0 } },
+    authorAnswers: null,
     finalPolicy: "nano-1",
     policies: [
       { id: "nano-0", sha256: SHA256 },
@@ -78,6 +81,53 @@ function changed(table: ComparedTable, key: string, row: Record<string, string> 
   else found[table].set(key, row);
   return found;
 }
+
+const USED = { prompt: 10, cached: 5, reasoning: 1, text: 2, toolCalls: 3 };
+const answered = (key: string): SpendRow => ({ key, used: USED, settled: true });
+const spent = (rows: readonly SpendRow[], authorAnswers: number | null = null) => ({
+  spending: {
+    rows,
+    all: { requests: rows.length, answered: rows.filter(({ used }) => used !== null).length },
+  },
+  authorAnswers,
+});
+
+describe("the books of an author's requests", () => {
+  const undisturbed = spent([answered("a/1"), answered("a/2")], 2);
+
+  it("may have requests that were sent again, with an answer or without", () => {
+    const unknown = { key: "a/2#1", used: null, settled: true };
+    const again = [answered("a/1"), answered("a/1#1"), answered("a/2"), unknown];
+    for (const answers of [3, 4]) {
+      const report = verdict(spent(again, answers), {}, undisturbed);
+      expect(report.problems).toEqual([]);
+      expect(report.disturbed.spend).toEqual({
+        ...{ requests: 4, again: 2, unknown: 1, unsettled: 0, tokens: 42, tokensAgain: 21 },
+      });
+    }
+  });
+
+  it("have to have the same answers, and nothing that stays reserved", () => {
+    const other = { ...answered("a/1"), used: { ...USED, text: 9 } };
+    const open = { key: "a/2#1", used: null, settled: false };
+    expectProblems(
+      verdict(spent([other, open, answered("a/3")], 3), {}, undisturbed),
+      "disturbed: a reservation without an outcome: a/2#1",
+      "spend a/1: 21 tokens undisturbed, 28 disturbed",
+      "spend a/2: 21 tokens undisturbed, no disturbed",
+      "spend a/3: no tokens undisturbed, 21 disturbed",
+    );
+  });
+
+  it("have every answer that the author gave, or the request that it was given to", () => {
+    const same = [answered("a/1"), answered("a/2")];
+    for (const answers of [1, 3])
+      expectProblems(
+        verdict(spent(same, answers), {}, undisturbed),
+        `disturbed: the author answered ${answers} requests, the books have 2, 2 of them answered`,
+      );
+  });
+});
 
 const accounting = (change: object) => ({ accounting: { ...run().accounting, ...change } });
 

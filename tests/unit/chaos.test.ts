@@ -1,7 +1,15 @@
 /** The plan of a disturbed run: its moments, its targets, the options it is asked for by. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isReached, momentOf, parseOutage, planKills, type Sample, TARGETS } from "../../chaos/plan.ts";
+import {
+  isReached,
+  momentOf,
+  parseOutage,
+  parseTargets,
+  planKills,
+  type Sample,
+  TARGETS,
+} from "../../chaos/plan.ts";
 
 const seeds = fc.integer({ min: 0, max: 1_000_000 });
 const profiles = fc
@@ -33,12 +41,33 @@ describe("planKills", () => {
     );
   });
 
+  it("kills whom it is told to, and nobody else", () => {
+    const plan = planKills(1, 7, [{ at: 0, pieces: 0 }], ["orchestrate", "sandbox"]);
+    const shares = TARGETS.map((name) => plan.filter(({ process }) => process === name).length);
+    expect(shares.toSorted()).toEqual([0, 0, 0, 0, 3, 4]);
+    expect(new Set(plan.map(({ process }) => process))).toEqual(new Set(["orchestrate", "sandbox"]));
+  });
+
   it("differs by seed", () => {
     const profile = [
       { at: 0, pieces: 0 },
       { at: 60, pieces: 100 },
     ];
     expect(planKills(1, 12, profile)).not.toEqual(planKills(2, 12, profile));
+  });
+});
+
+describe("parseTargets", () => {
+  it("reads names, each once and in the order of the stack", () => {
+    expect(parseTargets("sandbox, orchestrate,sandbox")).toEqual(["orchestrate", "sandbox"]);
+    expect(parseTargets(TARGETS.join(","))).toEqual(TARGETS);
+  });
+
+  it("names what it does not know, and whom it does", () => {
+    for (const text of ["sandbox,wroker", "", "sandbox,"])
+      expect(() => parseTargets(text)).toThrow(
+        /^--target ".*": expected names out of temporal, postgres, policy, orchestrate, sandbox, gpu, found "(wroker)?"$/,
+      );
   });
 });
 

@@ -14,9 +14,13 @@ if (!PERSONALITIES.includes(values.personality as Personality) || !Number.isInte
   console.error(`expected --port N and --personality, one of ${PERSONALITIES.join(", ")}`);
   process.exit(2);
 }
-const { url } = await startScriptedAuthor({
+const { url, counted } = await startScriptedAuthor({
   port,
   personality: values.personality as Personality,
   ...(values.model !== undefined && { model: values.model }),
+});
+process.once("SIGTERM", () => {
+  console.log(`answered ${counted.length} requests`);
+  process.exit(0);
 });
 console.log(`${values.personality} author at ${url}`);
