@@ -1,21 +1,18 @@
-/** What an author is told and what it may hand in: prompts, attributes, deliveries, the tree; all without a model. */
+/** What an author is told and the form of what it hands in: prompts, attributes, deliveries, the tree; all without a model. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { composeChanges } from "../../core/changes.ts";
 import { random } from "../../core/random.ts";
 import { parseExperimentFile } from "../../core/schemas/index.ts";
-import { type FileChange, TASK_TYPES, type TaskType } from "../../core/task.ts";
+import { type FileChange, TASK_TYPES } from "../../core/task.ts";
 import { drawAttributes } from "../../services/author/axes.ts";
-import { type Assignment, candidateOf } from "../../services/author/candidate.ts";
-import { DELIVER_TOOL, type Delivery, readDelivery } from "../../services/author/delivery.ts";
+import { DELIVER_TOOL, readDelivery } from "../../services/author/delivery.ts";
 import { AUTHOR_TOOLS, AXES, PROMPTS } from "../../services/author/index.ts";
 import { firstMessages, promptOf, promptText, repairMessage } from "../../services/author/prompts.ts";
 import { sinceSnapshot, wayBack } from "../../services/author/tree.ts";
-import { mayChange } from "../../services/synthesis/split.ts";
-import { compareFunctions, touchedFunctions } from "../../services/synthesis/touched.ts";
+import { compareFunctions } from "../../services/synthesis/touched.ts";
 import { tinyEnvironment } from "../support/tiny-environment.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "author-"));
@@ -175,124 +172,6 @@ describe("a delivery", () => {
       "Bash",
       "Deliver",
     ]);
-  });
-});
-
-function deliver(
-  mode: TaskType,
-  changes: readonly FileChange[],
-  change: Partial<Delivery> = {},
-  functions = "all",
-) {
-  const assignment: Assignment = {
-    environment,
-    brief: { functions: functions as "all", heldOutShare: functions === "all" ? 0 : 1 },
-    mode,
-    operator: `${mode}: x`,
-    author: { model: "m", mode, prompt: "p", promptHash: "h", repairs: 0 },
-  };
-  const parts = { mayChange, touched: touchedFunctions };
-  const read = readDelivery({ ...SOUND, ...change });
-  if ("problems" in read) throw new Error(read.problems.join("; "));
-  return candidateOf(parts, assignment, read.delivery, changes);
-}
-
-const problemsOf = (made: ReturnType<typeof deliver>): string =>
-  "problems" in made ? made.problems.join("\n") : "";
-const SOLVED = write("index.js", "module.exports = (a, b) => a + b + '';\n");
-
-describe("a candidate", () => {
-  it("of a bug is broken by the author's change and healed by the way back", () => {
-    const broken = write("index.js", "module.exports = (a, b) => a - b;\n");
-    const made = deliver("bug", [broken]);
-    expect(made).toMatchObject({
-      candidate: { type: "bug", base: [broken], sites: [{ operator: "bug: x" }] },
-    });
-    if ("problems" in made) return;
-    expect(composeChanges(made.candidate.base, made.candidate.gold)).toEqual([
-      write("index.js", readFileSync(join(environment.root, "index.js"), "utf8")),
-    ]);
-    expect(made.candidate.functions).toEqual(["adder#index.js#exports"]);
-  });
-
-  it("of a bug that the package has is the snapshot, solved by the author's repair", () => {
-    expect(deliver("bug", [SOLVED], { solved: true })).toMatchObject({
-      candidate: { type: "bug", base: [], gold: [SOLVED] },
-    });
-  });
-
-  it("of another type is the snapshot, solved by the author's change without its tests", () => {
-    const test = write("test/text.js", "2;\n");
-    expect(deliver("feature", [SOLVED, test])).toMatchObject({
-      candidate: { base: [], gold: [SOLVED], tests: [write("test/text.js", "1;\n")], text: { contract: "" } },
-    });
-  });
-
-  it.each<[string, TaskType, FileChange[], Partial<Delivery>, string]>([
-    ["nothing was changed", "bug", [], {}, "sources are as they were"],
-    [
-      "a test was changed",
-      "bug",
-      [SOLVED, write("test/add.js", "0;\n")],
-      {},
-      "test/add.js is a test of the repository",
-    ],
-    ["a scratch file is left", "bug", [SOLVED, write("notes.txt", "x")], {}, "notes.txt is no source"],
-    [
-      "a manifest was changed",
-      "feature",
-      [SOLVED, write("package.json", "{}")],
-      {},
-      "package.json is no source",
-    ],
-    ["a link was made", "bug", [{ kind: "symlink", path: "a.js", target: "/etc" }], {}, "symbolic link"],
-    ["a feature has no test", "feature", [SOLVED], { tests: [] }, "at least one is expected"],
-    [
-      "a test is a source",
-      "feature",
-      [SOLVED],
-      { tests: [{ path: "index.js", content: "1" }] },
-      "index.js is a source",
-    ],
-    ["what is solved is no bug", "feature", [SOLVED], { solved: true }, "solved: it is for bugs"],
-    [
-      "a bug that was there has no test",
-      "bug",
-      [SOLVED],
-      { solved: true, tests: [] },
-      "at least one is expected",
-    ],
-    ["a check is missing", "refactor", [SOLVED], {}, "check: one of type refactor is expected"],
-    [
-      "a check is of another type",
-      "performance",
-      [SOLVED],
-      { check: { type: "migration", absent: ["a"], present: [] } },
-      "one of type performance",
-    ],
-    [
-      "a check is too many",
-      "bug",
-      [SOLVED],
-      { check: { type: "migration", absent: ["a"], present: [] } },
-      "none is expected",
-    ],
-  ])("is none where %s", (_, mode, changes, change, said) => {
-    expect(problemsOf(deliver(mode, changes, change))).toContain(said);
-  });
-
-  it("is none where a function is changed that is held out", () => {
-    expect(problemsOf(deliver("feature", [SOLVED], {}, "train"))).toContain(
-      "exports in index.js is changed, and is one of the functions that must stay as they are",
-    );
-  });
-
-  it("of a migration may change the list of dependencies", () => {
-    const check = { type: "migration", absent: ["a"], present: ["b"] } as const;
-    const made = deliver("migration", [SOLVED, write("package.json", "{}")], {
-      check: { ...check, absent: ["a"], present: ["b"] },
-    });
-    expect(made).toMatchObject({ candidate: { check } });
   });
 });
 
