@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { failureType } from "../../core/failures.ts";
 import { random } from "../../core/random.ts";
 import type { FileChange, TaskType } from "../../core/task.ts";
 import { readCommit } from "../../services/environments/git.ts";
@@ -128,8 +129,9 @@ describe("the candidate of a commit", () => {
 });
 
 describe("the generator", () => {
-  const drawn = async (of: PreparedEnvironment, brief: Brief, count: number) => {
-    const generator = historyGenerator();
+  /** It looks at a repository once. */
+  const shared = historyGenerator();
+  const drawn = async (of: PreparedEnvironment, brief: Brief, count: number, generator = shared) => {
     const found: (Candidate | { readonly none: string })[] = [];
     for (let i = 0; i < count; i++) found.push(await generator.generate(of, brief, random(7, "draw", i)));
     return found;
@@ -137,7 +139,7 @@ describe("the generator", () => {
 
   it("draws the same candidates from the same seed", async () => {
     const first = await drawn(environment, BRIEF, 3);
-    expect(await drawn(environment, BRIEF, 3)).toEqual(first);
+    expect(await drawn(environment, BRIEF, 3, historyGenerator())).toEqual(first);
     expect(new Set(first.map((one) => candidateKey(one as Candidate))).size).toBeGreaterThan(1);
   });
 
@@ -173,6 +175,16 @@ describe("the generator", () => {
     expect(await typesOf({ ...none, performance: 1 }, 1)).toEqual([
       "no commit of types that the brief allows makes a task",
     ]);
+  });
+
+  it("does not take a repository that lacks the commit for one that is out of reach", async () => {
+    const commit = "1".repeat(40);
+    const of = { ...environment, key: "gone@1", entry: { ...environment.entry, commit } };
+    const error = await drawn(of, BRIEF, 1).catch((cause: unknown) => cause);
+    expect(failureType(error)).toBe("BadInput");
+    expect((error as Error).message).toMatch(
+      new RegExp(`^git:${repository.folder}: commit ${commit} is gone`),
+    );
   });
 
   it("says which environment has no history", async () => {

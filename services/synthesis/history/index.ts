@@ -61,7 +61,8 @@ export function historyGenerator(): TaskGenerator {
         const { surveyed, usable } = random.pick(found.filter((one) => one.usable.type === type));
         return await candidateOf(environment, history, surveyed, usable);
       } catch (error) {
-        if (!(error instanceof EnvironmentError)) throw error;
+        // Of another kind it is the same at every attempt: a shallow repository, a commit that is gone.
+        if (!(error instanceof EnvironmentError) || error.kind !== "install") throw error;
         throw new SynthesisError(
           "infrastructure",
           `the history of ${name} cannot be read: ${error.message}`,
