@@ -31,11 +31,15 @@ export function checkSettings(settings: ExperimentSettings): Inconsistency[] {
     ...checkSynthesis(settings),
     ...checkFilter(settings, ["filter"]),
     ...checkMix(settings, ["synthesis", "mix"]),
+    ...checkTypes(settings, ["synthesis", "types"]),
     ...settings.overrides.flatMap((override, index) => {
       const changed = settingsAt(settings, override.fromIteration);
       return [
         ...(override.filter?.band ? checkFilter(changed, ["overrides", index, "filter"]) : []),
         ...(override.mix ? checkMix(changed, ["overrides", index, "mix"]) : []),
+        ...(override.mix || override.types
+          ? checkTypes(changed, ["overrides", index, override.types ? "types" : "mix"])
+          : []),
         ...(override.limits && settings.policy.kind === "stand-in"
           ? checkStandInLimits(override.limits, ["overrides", index, "limits"])
           : []),
@@ -173,6 +177,20 @@ function checkMix({ synthesis }: ExperimentSettings, path: Path): Inconsistency[
         },
       ]
     : [];
+}
+
+/** Settings of before there were types have none. */
+function checkTypes({ synthesis }: ExperimentSettings, path: Path): Inconsistency[] {
+  const mix: Partial<typeof synthesis.mix> = synthesis.mix;
+  const types: typeof synthesis.types | undefined = synthesis.types;
+  const asked = (["history", "llm"] as const).find((generator) => (mix[generator] ?? 0) > 0);
+  if (asked === undefined || types === undefined || Object.values(types).some((weight) => weight > 0))
+    return [];
+  const expected =
+    path.at(-1) === "types"
+      ? `at least one weight above 0 where the mix has ${asked}`
+      : `no ${asked} where every weight of synthesis.types is 0`;
+  return [{ path, expected }];
 }
 
 /** What refinement needs of other settings; settings of before it lack all of them. */

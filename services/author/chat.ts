@@ -112,7 +112,7 @@ function keyOf({ apiKeyEnv }: AuthorSettings): string | null {
   if (!value)
     throw new AuthorError(
       "settings",
-      `synthesis.author.apiKeyEnv: the environment variable ${apiKeyEnv} is not set where the sandbox worker runs`,
+      `synthesis.author.apiKeyEnv: the environment variable ${apiKeyEnv} is not set where the sandbox worker runs; set it, then tadpole down, tadpole up, and the experiment again`,
     );
   // Refused here, for what refuses a header quotes it.
   if (!/^[\x21-\x7e]+$/.test(value))

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { random } from "../../core/random.ts";
-import { parseExperimentFile } from "../../core/schemas/index.ts";
+import { applyOverrides, parseExperimentFile } from "../../core/schemas/index.ts";
 import { type FileChange, TASK_TYPES } from "../../core/task.ts";
 import { drawAttributes } from "../../services/author/axes.ts";
 import { DELIVER_TOOL, readDelivery } from "../../services/author/delivery.ts";
@@ -229,6 +229,43 @@ describe("settings", () => {
       maxTurns: 40,
       repairs: 2,
     });
+  });
+
+  const NO_TYPES = "{ bug: 0, feature: 0, refactor: 0, migration: 0, performance: 0 }";
+  const HISTORY = "{ mutation: 1, combination: 0, removal: 0, history: 1 }";
+  const MUTATION = "{ mutation: 1, combination: 0, removal: 0 }";
+  it.each([
+    [
+      LLM,
+      `  types: ${NO_TYPES}\n`,
+      "synthesis.types: expected at least one weight above 0 where the mix has llm",
+    ],
+    [
+      HISTORY,
+      `  types: ${NO_TYPES}\n`,
+      "synthesis.types: expected at least one weight above 0 where the mix has",
+    ],
+    [
+      MUTATION,
+      `  types: ${NO_TYPES}\noverrides: [{ fromIteration: 2, mix: ${LLM} }]\n`,
+      "overrides.0.mix: expected no llm where every weight of synthesis.types is 0",
+    ],
+    [
+      LLM,
+      `overrides: [{ fromIteration: 2, types: ${NO_TYPES} }]\n`,
+      "overrides.0.types: expected at least one weight above 0 where the mix has llm",
+    ],
+  ])("need a type where the mix asks for one: %s %s", (mix, more, said) => {
+    expect(() => parseExperimentFile(file(mix, AUTHOR + more), "x.yaml")).toThrow(said);
+  });
+
+  it("need no type where the mix asks for none", () => {
+    const settings = parseExperimentFile(file(MUTATION, `  types: ${NO_TYPES}\n`), "x.yaml");
+    expect(settings.synthesis.types.bug).toBe(0);
+    const amended = () => applyOverrides(settings, ["synthesis.mix.history=1"]);
+    expect(amended).toThrow(
+      "synthesis.types: expected at least one weight above 0 where the mix has history",
+    );
   });
 
   it.each([
