@@ -1,5 +1,6 @@
 /** filter: reads a probe's verdicts, decides, diagnoses what is out of band, writes the label, and names the action (docs/refinement.md). */
 import { type Diagnosis, diagnose } from "../core/diagnosis.ts";
+import type { LabelBasis } from "../core/label.ts";
 import { type Decision, direction } from "../core/learnability.ts";
 import { decideProbe, estimatedRate, probePlan } from "../core/probing.ts";
 import { refinementAction } from "../core/refinement.ts";
@@ -44,7 +45,6 @@ export async function filter(services: RecordServices, input: FilterInput): Prom
     runs: group.size,
     planned: plan.runs,
     rate: estimatedRate(plan, counts),
-    // A label is void when any of these changes.
     label_key: hashJson({
       task: input.taskId,
       statement: statement.hash,
@@ -52,7 +52,7 @@ export async function filter(services: RecordServices, input: FilterInput): Prom
       harness: HARNESS_VERSION,
       limits: group.limits,
       sampling: group.sampling,
-    }),
+    } satisfies LabelBasis),
     diagnosis,
     decision: action.action === "drop" ? `drop: ${action.reason}` : action.action,
     group_key: group.key,

@@ -2,14 +2,15 @@
 import { originLines } from "../../core/origin.ts";
 import { type Interval, wilson } from "../../core/statistics.ts";
 import type { Task } from "../../core/task.ts";
-import type { Lineage, MeasuredRate, TaskDetail } from "../../services/store/index.ts";
+import type { Lineage, MeasuredRate } from "../../services/store/index.ts";
 import type { GateVerdict } from "../../services/synthesis/index.ts";
+import type { LabelledTask } from "../control/index.ts";
 import { formatPercent, formatTable, writeLine } from "./output.ts";
 
 const percentRange = ({ low, high }: Interval): string =>
   `${Math.round(low * 100)} – ${Math.round(high * 100)} %`;
 
-export function writeTask(detail: TaskDetail, gold: boolean): void {
+export function writeTask(detail: LabelledTask, gold: boolean): void {
   const { task } = detail;
   writeLine(`task ${task.id} · ${task.type} by ${task.generator} in ${task.environment}`);
   writeLine(`changes ${task.functions.join(", ")}`);
@@ -54,7 +55,7 @@ function writeGates(gates: readonly GateVerdict[]): void {
   );
 }
 
-function writeProbes(probes: TaskDetail["probes"]): void {
+function writeProbes(probes: LabelledTask["probes"]): void {
   writeLine();
   writeLine(
     formatTable(probes, [
@@ -69,6 +70,7 @@ function writeProbes(probes: TaskDetail["probes"]): void {
       },
       { title: "95 %", value: ({ passes, runs }) => percentRange(wilson(passes, runs)) },
       { title: "decision", value: ({ decision }) => decision },
+      { title: "label", value: ({ label }) => label },
     ]),
   );
 }

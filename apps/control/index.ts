@@ -51,6 +51,7 @@ export {
   showImport,
 } from "./imports.ts";
 export { type ImportProof, verifyImport } from "./imports-verify.ts";
+export { type LabelledTask, showTask } from "./labels.ts";
 export {
   evaluationsPage,
   eventId,
@@ -71,7 +72,6 @@ export {
   showExperiment,
   showPolicy,
   showRollout,
-  showTask,
 } from "./records.ts";
 export {
   type ChangedVerdict,

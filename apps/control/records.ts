@@ -11,7 +11,6 @@ import {
   readProgress,
   showExperiment as showExperimentOf,
   showRollout as showRolloutOf,
-  showTask as showTaskOf,
 } from "../../services/store/index.ts";
 
 interface Context {
@@ -36,9 +35,6 @@ export async function experimentProgress(
   if (progress === null) return null;
   return { progress, hold: (await readHold(db, name))?.hold ?? null };
 }
-
-/** Statements, gates and probes. Throws StoreError `missing`, ArtifactError. */
-export const showTask = ({ db, artifacts }: Context, id: string) => showTaskOf(db, artifacts, id);
 
 /** Trajectory, change and verdict. Throws StoreError `missing`, ArtifactError. */
 export const showRollout = ({ db, artifacts }: Context, key: string) => showRolloutOf(db, artifacts, key);

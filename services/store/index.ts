@@ -18,7 +18,7 @@ export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./de
 export { type DiskWatermark, requireDisk } from "./disk.ts";
 export { experimentsUsing } from "./environment-use.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
-export { type EvaluationPlan, latestRate, planEvaluation } from "./evaluation-plan.ts";
+export { type EvaluationPlan, latestRate, planEvaluation, planPolicy } from "./evaluation-plan.ts";
 export { recordEvent } from "./events.ts";
 export {
   createExperiment,

@@ -1,10 +1,12 @@
 /** What is said of pools: candidates by what they came to, novelty, the words of statements; of pools with and without a filter, and given ones. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { showPools, tasksPage } from "../../apps/control/index.ts";
+import { showPools, showTask, tasksPage } from "../../apps/control/index.ts";
+import { HARNESS_VERSION } from "../../services/harness/index.ts";
 import {
   comparedRecord,
   createExperiment,
   failingGroups,
+  hashJson,
   planTrial,
   putJson,
   recordBatch,
@@ -79,6 +81,26 @@ describe("the rollout of a task that is asked for by hand", () => {
     const plan = await planTrial(record.db, { task: task.id, policy: "latest", experiment: "calibrated" });
     expect(plan.level).toBe(3);
   });
+});
+
+it("says of each probe whether its label still holds for the experiment's last policy", async () => {
+  const { db } = record;
+  const { id } = testTask(0);
+  const labels = async () => (await showTask(record, id)).probes.map(({ label }) => label);
+  expect(await labels()).toEqual(["void: another statement, harness, limits or sampling"]);
+  const { hash } = (await showTask(record, id)).statements[0]!;
+  const { limits, sampling } = testSettings({}).rollout;
+  const labelled = async (policy: string) => {
+    const basis = { task: id, statement: hash, policy, harness: HARNESS_VERSION, limits, sampling };
+    await db
+      .updateTable("probes")
+      .set({ policy, label_key: hashJson(basis) })
+      .where("task_id", "=", id)
+      .execute();
+    return labels();
+  };
+  expect(await labelled(policyRef("end").id)).toEqual(["valid"]);
+  expect(await labelled(policyRef("start").id)).toEqual(["void: another policy"]);
 });
 
 describe("the pool of an iteration", () => {

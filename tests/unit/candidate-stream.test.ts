@@ -23,7 +23,7 @@ const candidate = (index: number): CandidateRef => ({
     uri: `artifact:${sha256(`${index}`)}`,
     sha256: sha256(`${index}`),
     bytes: 9000,
-    kind: "candidate",
+    kind: "task",
   },
 });
 
