@@ -12,9 +12,10 @@ import { checkOf } from "../../services/synthesis/checks/index.ts";
 import type { Candidate } from "../../services/synthesis/index.ts";
 
 const box = createRequire(new URL("../../services/synthesis/checks/box/", import.meta.url));
-const { importsOf, isOf } = box("./imports.cjs") as {
+const { importsOf, isOf, unreadableOf } = box("./imports.cjs") as {
   importsOf(source: string, go: boolean): string[];
   isOf(module: string, wanted: string, file: string): boolean;
+  unreadableOf(source: string): string[];
 };
 const { interval } = box("./interval.cjs") as {
   interval(values: number[], confidence: number): { low: number; high: number; median: number };
@@ -50,8 +51,13 @@ const CANDIDATE: Candidate = {
 };
 
 /** Runs the check in the tree, its files in another folder than in a box. */
-function statuses(environment: PreparedEnvironment, check: TypeCheck) {
+function statuses(
+  environment: PreparedEnvironment,
+  check: TypeCheck,
+  judged: Readonly<Record<string, string>> = {},
+) {
   const made = checkOf(environment, CANDIDATE, check);
+  for (const [path, text] of Object.entries(judged)) writeFileSync(join(environment.root, path), text);
   if ("none" in made) throw new Error(made.none);
   const place = (path: string) => path.replace("/tmp/check", join(folder, "check"));
   for (const file of made.files) {
@@ -69,8 +75,13 @@ function statuses(environment: PreparedEnvironment, check: TypeCheck) {
   return Object.values(report.statuses).map((status) => status === "passed");
 }
 
-const structure = (environment: PreparedEnvironment, ...assertions: StructuralAssertion[]) =>
-  statuses(environment, { type: "refactor", structure: assertions });
+/** With one more that holds, for a definition alone has to be used, too. */
+const structure = (environment: PreparedEnvironment, ...assertions: StructuralAssertion[]) => {
+  const gone = { kind: "lacks", file: "gone.js", symbol: "gone" } as const;
+  const found = statuses(environment, { type: "refactor", structure: [...assertions, gone] });
+  expect(found.pop()).toBe(true);
+  return found;
+};
 
 const defines = (file: string, symbol: string) => ({ kind: "defines", file, symbol }) as const;
 
@@ -163,6 +174,20 @@ describe("the structure of TypeScript, Go and Python", () => {
   });
 });
 
+describe("a definition of which nothing else is said", () => {
+  it.each([
+    ["minimist", "index.js", "function a() { return a(); }\nmodule.exports.a = a;\n", true],
+    ["minimist", "index.js", "exports.a = function () { return a(); };\n", false],
+    ["minimist", "index.js", "function a() { return a(); }\n", false],
+    ["minimist", "index.js", "function a() {}\nfunction b() { a(); }\n", true],
+    ["roman", "src/roman.py", "def a():\n    return a()\n", false],
+    ["roman", "src/roman.py", "def a():\n    pass\n\na()\n", true],
+  ])("is to be used (%s, %s): %j %s", (name, file, source, ok) => {
+    const check = { type: "refactor", structure: [defines(file, "a")] } as const;
+    expect(statuses(environmentOf(name, { [file]: source }), check)).toEqual([ok]);
+  });
+});
+
 describe("imports", () => {
   it("are read from the code, not from its text", () => {
     const source = `import a, { b } from "one";
@@ -186,6 +211,61 @@ const from = "eleven"; from
     ["./old", "./old", false],
   ])("%s in lib/a/b.js is %s: %s", (module, wanted, expected) => {
     expect(isOf(module, wanted, "lib/a/b.js")).toBe(expected);
+  });
+
+  it.each([
+    ["a literal with escapes", "require('\\x6asonify')", ["jsonify"]],
+    ["a literal in a call of import", 'import("\\u{6a}sonify")', ["jsonify"]],
+  ])("%s is read", (_, source, modules) => {
+    expect(importsOf(source, false)).toEqual(modules);
+    expect(unreadableOf(source)).toEqual([]);
+  });
+
+  it.each([
+    "require('json' + 'ify')",
+    "const load = require; load('jsonify')",
+    "module.require('jsonify')",
+    "module['require']('jsonify')",
+    "module[name]('jsonify')",
+    "(require)('jsonify')",
+    "require(name)",
+    "require('json'.concat('ify'))",
+    "import('json' + 'ify')",
+    "r\\u0065quire('jsonify')",
+    "require.cache[name].exports",
+    "process.mainModule.constructor._load('jsonify')",
+    "eval('req' + 'uire')('jsonify')",
+    "new Function('return 1')()",
+  ])("%s cannot be read, and is no migration unless it was there before", (source) => {
+    expect(unreadableOf(source)).not.toEqual([]);
+    const check = { type: "migration", absent: ["jsonify"], present: [] } as const;
+    const files = { "index.js": `${source};\n` };
+    expect(statuses(environmentOf("minimist", { "index.js": "" }), check, files)).toEqual([false]);
+    expect(statuses(environmentOf("minimist", files), check, files)).toEqual([true]);
+  });
+
+  it.each([
+    "typeof require === 'function'",
+    "require.resolve('a')",
+    "require.main === module",
+    "({ require: 1 })",
+  ])("%s imports nothing", (source) => expect(unreadableOf(source)).toEqual([]));
+
+  it.each([
+    ["importlib.import_module('old')", false],
+    ["__import__('old.part')", false],
+    ["importlib.import_module('o' + 'ld')", false],
+    ["__import__(name)", false],
+    ["getattr(importlib, 'import_' + 'module')('old')", false],
+    ["load = __import__", false],
+    ["exec('import ' + name)", false],
+    ["importlib.import_module('new')", true],
+    ["importlib.metadata.version('old')", true],
+    ["re.compile('old').exec", true],
+  ])("Python: %s is a migration off it: %s", (source, ok) => {
+    const check = { type: "migration", absent: ["old"], present: [] } as const;
+    const files = { "src/roman.py": `import importlib\n${source}\n` };
+    expect(statuses(environmentOf("roman", { "src/roman.py": "" }), check, files)).toEqual([ok]);
   });
 
   it("of sources alone decide a migration", () => {

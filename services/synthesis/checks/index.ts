@@ -45,7 +45,13 @@ export function checkOf(
   const spec = check.type === "refactor" ? structureSpec(check) : importsSpec(environment, candidate, check);
   if (language === "python") return parts("python3", "python.py", [], spec);
   const program = check.type === "refactor" ? "structure.cjs" : "imports.cjs";
-  return parts("node", program, ["definitions.cjs", "tap.cjs", "tokens.cjs"], spec);
+  const others = [
+    "definitions.cjs",
+    "tap.cjs",
+    "tokens.cjs",
+    ...(check.type === "refactor" ? ["imports.cjs"] : []),
+  ];
+  return parts("node", program, others, spec);
 }
 
 function parts(interpreter: string, program: string, others: readonly string[], spec: unknown): CheckParts {
@@ -82,9 +88,26 @@ function importsSpec(
   return {
     absent: named(absent, importNames.absent),
     present: named(present, importNames.present),
+    known: loadingTexts(environment, base),
     skip: [...new Set([...testMounts(environment.entry), ...others, ...hidden])].sort(),
   };
 }
+
+/** May hold an import whose module stands nowhere. */
+const LOADS =
+  /\brequire\b(?!\s*\(\s*["'][^"']*["']\s*\))|\bimport\s*\(|\b(?:createRequire|_load|mainModule|getBuiltinModule|eval|exec|Function|importlib|import_module|find_spec|spec_from_file_location|load_module|exec_module|run_module|run_path)\b|__import__|__builtins__|\bmodule\s*\[|[."'\x60]\s*require\b|\\/;
+
+/** Of the base tree: what it loads in such ways is no way out of a migration. */
+function loadingTexts(environment: PreparedEnvironment, base: Candidate["base"]): string[] {
+  const texts = new Map(codeFiles(environment).map((path) => [path, textOf(environment, path)]));
+  for (const [path, text] of textsOf(base)) texts.set(path, text);
+  const python = languageOfEntry(environment.entry) === "python";
+  return [...texts]
+    .filter(([path, text]) => path.endsWith(".py") === python && !path.endsWith(".go") && LOADS.test(text))
+    .map(([, text]) => text);
+}
+
+const SPEED_SCRIPTS = ["interval.cjs", "tap.cjs", "tree.cjs", "workload.cjs"];
 
 function speed(
   environment: PreparedEnvironment,
@@ -112,8 +135,8 @@ function speed(
     looks: LOOKS,
     confidence: CONFIDENCE,
     names: speedNames(minSpeedup),
-    base: { files },
+    base: { files, tests: testMounts(environment.entry) },
   };
-  const { files: scripts, command } = parts("node", "performance.cjs", ["interval.cjs", "tap.cjs"], spec);
+  const { files: scripts, command } = parts("node", "performance.cjs", SPEED_SCRIPTS, spec);
   return { files: [...scripts, workload], command };
 }

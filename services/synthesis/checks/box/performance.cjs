@@ -5,23 +5,18 @@
 "use strict";
 
 const { spawnSync } = require("node:child_process");
-const {
-  cpSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-  existsSync,
-} = require("node:fs");
+const { randomBytes } = require("node:crypto");
+const { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
 const { dirname, join } = require("node:path");
 const { interval } = require("./interval.cjs");
 const report = require("./tap.cjs");
+const { baseTree, lay, readTree, stateOf } = require("./tree.cjs");
+const { neutral, placed } = require("./workload.cjs");
 
 /** The kernel counts in hundredths of a second: below this, they would decide. */
 const LEAST_SECONDS = 0.2;
-const BASE = join(__dirname, "base");
 const ROOT = process.cwd();
+const MODULES = join(ROOT, "node_modules");
 
 /** CPU seconds of all children that have ended. */
 function childSeconds() {
@@ -29,60 +24,85 @@ function childSeconds() {
   return (Number(fields[13]) + Number(fields[14])) / 100;
 }
 
-/** Before each run: the judged tree's code may have written here. */
-function layBase(files) {
-  for (const { path, content } of files) {
-    mkdirSync(dirname(join(BASE, path)), { recursive: true });
-    writeFileSync(join(BASE, path), Buffer.from(content, "base64"));
-  }
-}
-
-function copyTree({ files }) {
-  const skip = new Set([join(ROOT, "node_modules"), join(ROOT, ".git")]);
-  cpSync(ROOT, BASE, { recursive: true, filter: (path) => !skip.has(path) });
-  if (existsSync(join(ROOT, "node_modules")))
-    symlinkSync(join(ROOT, "node_modules"), join(BASE, "node_modules"));
-  layBase(files);
-}
-
-function programOf(workload, root) {
-  const path = workload.startsWith("/") ? workload : join(root, workload);
-  if (!workload.endsWith(".go")) return [workload.endsWith(".py") ? "python3" : process.execPath, path];
-  const program = join(__dirname, root === BASE ? "base.bin" : "judged.bin");
-  const built = spawnSync("go", ["build", "-o", program, path], { cwd: root, encoding: "utf8" });
-  return built.status === 0 ? [program] : ["false", built.stderr];
-}
-
-/** Python's folders of the tree are named by its path. */
-function envOf(root) {
-  const { PYTHONPATH } = process.env;
-  if (PYTHONPATH === undefined || root === ROOT) return process.env;
+/** Python's folders of the tree are named by its path; what the code leaves in a user's own folders and caches is not loaded. */
+function envOf(folder) {
+  const { PYTHONPATH, OLDPWD: _, ...rest } = process.env;
+  const env = { ...rest, PWD: folder, PYTHONDONTWRITEBYTECODE: "1", PYTHONNOUSERSITE: "1" };
+  if (PYTHONPATH === undefined) return env;
   const folders = PYTHONPATH.split(":").map((path) =>
-    path === ROOT || path.startsWith(`${ROOT}/`) ? root + path.slice(ROOT.length) : path,
+    path === ROOT || path.startsWith(`${ROOT}/`) ? folder + path.slice(ROOT.length) : path,
   );
-  return { ...process.env, PYTHONPATH: folders.join(":") };
+  return { ...env, PYTHONPATH: folders.join(":") };
 }
 
-function run([command, ...args], root) {
+/**
+ * Both trees and, of Go, both programs, held in memory before any of their code has run. Each run gets them laid anew in one and the same
+ * place, so that a run neither finds what another left behind nor can tell from its path which of them it is.
+ */
+function prepare({ workload, base }) {
+  const text = readFileSync(workload.startsWith("/") ? workload : join(ROOT, workload), "utf8");
+  const folder = join(dirname(__dirname), neutral("tree", text));
+  const program = join(dirname(__dirname), neutral("program", text), neutral("file", text));
+  const judged = readTree(ROOT);
+  const made = [baseTree(judged, base), judged].map((tree) => {
+    const { path, files, sources } = placed(workload, text, tree);
+    tree.delete(workload);
+    for (const [at, file] of files) tree.set(at, file);
+    if (!workload.endsWith(".go"))
+      return { tree, argv: [workload.endsWith(".py") ? "python3" : process.execPath, join(folder, path)] };
+    lay(tree, folder, MODULES);
+    mkdirSync(dirname(program), { recursive: true });
+    const argv = ["build", "-o", program, ...sources.map((source) => join(folder, source))];
+    const built = spawnSync("go", argv, { cwd: folder, encoding: "utf8" });
+    return { tree, argv: [program], binary: built.status === 0 ? readFileSync(program) : Buffer.alloc(0) };
+  });
+  return { folder, program, base: made[0], judged: made[1], modules: stateOf(MODULES) };
+}
+
+/** `ok`: it ended by itself, after the workload's last line, and left the installed modules alone. */
+function run({ folder, program, modules }, { tree, argv: [command, ...args], binary }) {
+  lay(tree, folder, MODULES);
+  rmSync(dirname(program), { recursive: true, force: true });
+  mkdirSync(dirname(program), { recursive: true });
+  if (binary !== undefined) writeFileSync(program, binary, { mode: 0o755 });
+  const word = `\n${randomBytes(16).toString("hex")}\n`;
+  const given = `${program}.word`;
+  writeFileSync(given, word);
+  const file = openSync(given, "r");
+  rmSync(given);
   const before = childSeconds();
-  const { status, stdout } = spawnSync(command, args, { cwd: root, env: envOf(root), maxBuffer: 1 << 24 });
-  return { seconds: childSeconds() - before, ok: status === 0, printed: stdout?.toString("latin1") ?? "" };
+  const { status, stdout } = spawnSync(command, args, {
+    ...{ cwd: folder, env: envOf(folder), maxBuffer: 1 << 24 },
+    stdio: ["pipe", "pipe", "pipe", file],
+  });
+  const seconds = childSeconds() - before;
+  closeSync(file);
+  const printed = stdout?.toString("latin1") ?? "";
+  const ended = status === 0 && printed.endsWith(word);
+  return { seconds, ok: ended && stateOf(MODULES) === modules, printed: printed.slice(0, -word.length) };
 }
 
-function measure({ workload, minSpeedup, looks, confidence, base }) {
-  copyTree(base);
-  const programs = { base: programOf(workload, BASE), judged: programOf(workload, ROOT) };
-  const runBase = () => {
-    layBase(base.files);
-    return run(programs.base, BASE);
+function measure(check) {
+  const { minSpeedup, looks, confidence } = check;
+  const prepared = prepare(check);
+  let unlike = false;
+  let expected;
+  const runOf = (which) => {
+    const done = run(prepared, prepared[which]);
+    expected ??= done.printed;
+    unlike ||= !done.ok || done.printed !== expected;
+    return done;
   };
-  const runJudged = () => run(programs.judged, ROOT);
-  const [before, after] = [runBase(), runJudged()];
-  const same = before.ok && after.ok && before.printed === after.printed;
-  if (!same) return { same, fast: false, note: before.ok ? "" : "the workload fails on the base tree" };
+  const runBase = () => runOf("base");
+  const runJudged = () => runOf("judged");
+  const before = runBase();
+  if (!before.ok)
+    return { same: false, fast: false, note: "the workload does not reach its last line on the base tree" };
+  runJudged();
+  if (unlike) return { same: false, fast: false, note: "" };
   if (before.seconds < LEAST_SECONDS)
     return {
-      same,
+      same: true,
       fast: false,
       note: `the workload takes ${before.seconds.toFixed(2)} CPU seconds on the base tree: at least ${LEAST_SECONDS} are needed`,
     };
@@ -93,6 +113,7 @@ function measure({ workload, minSpeedup, looks, confidence, base }) {
       const judgedFirst = ratios.length % 2 === 1;
       const first = judgedFirst ? runJudged() : runBase();
       const second = judgedFirst ? runBase() : runJudged();
+      if (unlike) return { same: false, fast: false, note: "" };
       const [old, now] = judgedFirst ? [second, first] : [first, second];
       ratios.push(old.seconds / Math.max(now.seconds, 0.01));
     }
@@ -100,11 +121,10 @@ function measure({ workload, minSpeedup, looks, confidence, base }) {
     if (bounds.low >= minSpeedup || bounds.high < minSpeedup) break;
   }
   const note = `speedup ${bounds.median.toFixed(2)} [${bounds.low.toFixed(2)}, ${bounds.high.toFixed(2)}] of ${ratios.length} pairs`;
-  return { same, fast: bounds.low >= minSpeedup, note };
+  return { same: true, fast: bounds.low >= minSpeedup, note };
 }
 
 const check = JSON.parse(readFileSync(`${__dirname}/check.json`, "utf8"));
-rmSync(BASE, { recursive: true, force: true });
 const { same, fast, note } = measure(check);
 report("performance", [
   { name: check.names.same, ok: same },

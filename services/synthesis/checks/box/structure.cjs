@@ -2,6 +2,7 @@
 "use strict";
 
 const { readFileSync } = require("node:fs");
+const { codeFiles } = require("./imports.cjs");
 const { definitionsOf, is } = require("./definitions.cjs");
 const report = require("./tap.cjs");
 const { tokensOf } = require("./tokens.cjs");
@@ -49,7 +50,20 @@ function hasCopy(files, length) {
   return false;
 }
 
-function holds(assertion) {
+/** Whether the symbol stands outside of its own definitions, as more than what a file exports. */
+function isUsed(tokens, symbol) {
+  const own = definitionsOf(tokens, symbol);
+  return tokens.some(
+    ({ type, text }, i) =>
+      type === "name" &&
+      text === symbol &&
+      !own.some(([first, last]) => first <= i && i <= last) &&
+      !(is(tokens[i - 1], ".") && is(tokens[i - 2], "exports")),
+  );
+}
+
+/** `alone`: nothing else is said of the structure, so that a definition that nothing uses would do. */
+function holds(assertion, alone = false) {
   const { kind, file, symbol } = assertion;
   if (kind === "max-copies") {
     const files = assertion.files.map(read);
@@ -60,15 +74,22 @@ function holds(assertion) {
   if (tokens === undefined) return false;
   if (kind === "calls") return calls(tokens, symbol, assertion.from) >= assertion.atLeast;
   const found = definitionsOf(tokens, symbol);
-  if (kind === "defines") return found.length > 0;
+  if (kind === "defines")
+    return found.length > 0 && (!alone || codeFiles(new Set()).some((path) => isUsed(read(path), symbol)));
   return found.length > 0 && found.every((range) => linesOf(tokens, range) <= assertion.lines);
 }
 
 if (require.main === module) {
   const { assertions } = JSON.parse(readFileSync(`${__dirname}/check.json`, "utf8"));
+  const alone = assertions.every(({ kind }) => kind === "defines");
   report(
     "structure",
-    assertions.map(({ name, ...assertion }) => ({ name, ok: holds(assertion) })),
+    assertions.map(({ name, ...assertion }) => {
+      const ok = holds(assertion, alone);
+      const note =
+        !ok && holds(assertion) ? `${assertion.symbol} is defined, but nothing uses it` : undefined;
+      return { name, ok, note };
+    }),
   );
 }
 
