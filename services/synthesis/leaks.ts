@@ -49,16 +49,28 @@ function mentions(text: string, word: string): boolean {
   return new RegExp(`(^|[^\\w./-])${escaped}($|[^\\w/-])`).test(text);
 }
 
+/** What runs of hexadecimal and base64 digits say; runs shorter than a telling line in base64 are words. */
+function encodedIn(text: string): string[] {
+  const decoded = (pattern: RegExp, encoding: "hex" | "base64"): string[] =>
+    (text.match(pattern) ?? []).map((run) => Buffer.from(run, encoding).toString("utf8"));
+  return [
+    ...decoded(/(?<![\da-f])(?:[\da-f]{2}){12,}/gi, "hex"),
+    ...decoded(/[A-Za-z\d+/_-]{24,}={0,2}/g, "base64"),
+  ];
+}
+
 /** What the statement gives away beyond its level; one phrase each. Empty = no leak. */
 export function findLeaks(task: Task, statement: Statement): readonly string[] {
   const text = squeeze(statement.text);
+  const said = [statement.text, ...encodedIn(statement.text)].join("\n");
+  const folded = squeeze(said).toLowerCase();
   const leaks: string[] = [];
   for (const line of goldLines(task.base, task.gold))
-    if (text.includes(line)) leaks.push(`a line of the gold change: ${line}`);
+    if (folded.includes(line.toLowerCase())) leaks.push(`a line of the gold change: ${line}`);
   leaks.push(...hiddenTests(task, text));
   leaks.push(...(task.facts.text === undefined ? templatePlaces : authoredPlaces)(task, statement));
   if (task.facts.text !== undefined && leaks.length === 0) {
-    const pasted = pastedFrom(textsOf(task.base), textsOf(task.gold), statement.text);
+    const pasted = pastedFrom(textsOf(task.base), textsOf(task.gold), said);
     if (pasted !== null) leaks.push(`an expression of the gold change: ${pasted}`);
   }
   const { reproduction } = task.facts;

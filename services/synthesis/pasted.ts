@@ -27,7 +27,7 @@ function pieces(tokens: readonly string[]): Map<string, readonly string[]> {
   const found = new Map<string, readonly string[]>();
   for (let start = 0; start + PIECE_TOKENS <= tokens.length; start++) {
     const piece = tokens.slice(start, start + PIECE_TOKENS);
-    if (!piece.includes(OPAQUE)) found.set(piece.join(" "), piece);
+    if (!piece.includes(OPAQUE)) found.set(piece.join(" ").toLowerCase(), piece);
   }
   return found;
 }
@@ -47,6 +47,6 @@ export function pastedFrom(
   const before = new Set([...base.values()].flatMap((source) => [...ofCode(source).keys()]));
   for (const source of solved.values())
     for (const [piece, tokens] of ofCode(source))
-      if (said.has(piece) && !before.has(piece) && isCode(tokens)) return piece;
+      if (said.has(piece) && !before.has(piece) && isCode(tokens)) return tokens.join(" ");
   return null;
 }

@@ -72,7 +72,7 @@ it.each([
     "a look for the name of the workload",
     slow(
       250,
-      "if (/bench|deep|speed|perf|check/.test([require.main.filename, process.argv.join(), process.cwd(), process.env.PWD].join()))) exports.known = 1;\n",
+      "if (/bench|deep|speed|perf|check/.test([require.main.filename, process.argv.join(), process.cwd(), process.env.PWD].join())) exports.known = 1;\n",
     ).replace(
       "exports.answer = function () {",
       "exports.answer = function () { if (exports.known) return 42;",

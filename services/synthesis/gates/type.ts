@@ -3,9 +3,10 @@ import type { StructuralAssertion, TypeCheck } from "../../../core/task.ts";
 import { normalisedTokens } from "../../languages/index.ts";
 import { textsOf } from "../changes.ts";
 import { CHECK_SCOPE, importNames, speedNames, structureName } from "../checks/names.ts";
+import { baseTexts } from "./base-texts.ts";
 import { Refused, several, type Trial } from "./trial.ts";
 
-/** Tokens that a feature without new tests must add, at least: an operator, a constant or a guard put right is a bug fix. */
+/** Tokens that a feature must bring, at least, beside new tests: an operator, a constant or a guard put right is a bug fix. */
 const FEATURE_TOKENS = 12;
 
 export function type(trial: Trial): void {
@@ -25,21 +26,36 @@ function feature(trial: Trial): void {
   const { candidate, environment, task } = trial;
   if (candidate.generator === "removal") return;
   const fresh = task.failToPass.filter((name) => !Object.hasOwn(environment.baseline, name));
-  if (fresh.length > 0) {
-    trial.pass("type", `${several(fresh.length, "test")} to fix that the environment does not have`);
-    return;
-  }
-  const added = tokens(trial.solved) - tokens(candidate.base);
+  // The environment's tests may be younger than a commit, and hold those that it brought.
+  if (fresh.length === 0 && candidate.origin?.commit === undefined)
+    throw new Refused("type", "no new test: what the package's own tests ask for is a bug fix");
+  const before = baseTexts(trial);
+  const added = [...textsOf(candidate.gold)].reduce(
+    (sum, [path, text]) => sum + newTokens(path, before(path), text),
+    0,
+  );
   if (added < FEATURE_TOKENS)
     throw new Refused(
       "type",
-      `no new test and ${added} tokens of new code: that is a bug fix (a feature brings tests, or at least ${FEATURE_TOKENS} tokens)`,
+      `${added} tokens of new code: that is a bug fix (a feature brings new tests and at least ${FEATURE_TOKENS} tokens)`,
     );
-  trial.pass("type", `${added} tokens of code that the base tree lacks`);
+  trial.pass(
+    "type",
+    `${several(fresh.length, "test")} to fix that the environment does not have, ${added} tokens of code that the base tree lacks`,
+  );
+}
 
-  function tokens(changes: Parameters<typeof textsOf>[0]): number {
-    return [...textsOf(changes)].reduce((sum, [path, text]) => sum + normalisedTokens(path, text).length, 0);
+/** How many tokens of each kind the text has more than before, in all: what only moves counts for nothing. */
+function newTokens(path: string, before: string, now: string): number {
+  const known = new Map<string, number>();
+  for (const token of normalisedTokens(path, before)) known.set(token, (known.get(token) ?? 0) + 1);
+  let added = 0;
+  for (const token of normalisedTokens(path, now)) {
+    const left = known.get(token) ?? 0;
+    if (left === 0) added++;
+    else known.set(token, left - 1);
   }
+  return added;
 }
 
 function checked(trial: Trial, check: TypeCheck): void {

@@ -14,6 +14,22 @@ export const LEAKS: readonly Faulty[] = [
     }),
   },
   {
+    name: "gold-line-in-capitals",
+    wrong: "the contract shouts a line of the solution",
+    gate: "leak",
+    task: worded(SHALLOW, {
+      contract: `${contract} IF (OPTS && OPTS.SHALLOW) RETURN OUTERMOST(OBJ);`,
+    }),
+  },
+  {
+    name: "gold-line-encoded",
+    wrong: "the contract has a line of the solution in base64",
+    gate: "leak",
+    task: worded(SHALLOW, {
+      contract: `${contract} See ${Buffer.from("if (opts && opts.shallow) return outermost(obj);").toString("base64")}.`,
+    }),
+  },
+  {
     name: "gold-line-in-prose",
     wrong: "the body has a line of the solution without any mark that it is code",
     gate: "leak",

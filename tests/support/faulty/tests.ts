@@ -145,6 +145,21 @@ export const WEAK: readonly Faulty[] = [
   },
 ];
 
+export const BOUND: readonly Faulty[] = [
+  {
+    name: "last-line-of-source",
+    wrong: "the test asks how the source ends",
+    gate: "alternative",
+    task: tested(
+      SHALLOW,
+      SHALLOW_TEST.replace(
+        "    t.end();",
+        "    var source = require('fs').readFileSync(require.resolve('../'), 'utf8');\n    t.ok(!/\\/\\/[^\\n]*\\s*$/.test(source), 'ends with code');\n    t.end();",
+      ),
+    ),
+  },
+];
+
 export const WRONG_GOLD: readonly Faulty[] = [
   {
     name: "gold-fails",

@@ -246,6 +246,24 @@ export const DISGUISES: readonly Faulty[] = [
     },
   },
   {
+    name: "fix-with-new-test-as-feature",
+    wrong: "a guard that a bug lacks is called a feature, with a test of its own",
+    gate: "type",
+    task: { ...NO_COLON, name: "guard", type: "feature" },
+  },
+  {
+    name: "definition-unused",
+    wrong: "the refactoring adds a function that nothing calls",
+    gate: "gold",
+    task: {
+      ...ONE_TAG,
+      check: { type: "refactor", structure: [{ kind: "defines", file: "index.js", symbol: "tagOf" }] },
+      gold: golden(
+        `${EXPORTED}\nfunction tagOf (obj) {\n    return Object.prototype.toString.call(obj);\n}\n`,
+      ),
+    },
+  },
+  {
     name: "refactor-without-check",
     wrong: "nothing tells the refactored tree from the base tree but tests",
     gate: "type",
@@ -304,6 +322,17 @@ const SPEED: Authored = {
 
 export const NOT_FASTER: readonly Faulty[] = [
   { name: "no-faster", wrong: "the solution is as slow as the base tree", gate: "gold", task: SPEED },
+  {
+    name: "knows-the-workload",
+    wrong: "the solution prints the workload's answer and ends the process",
+    gate: "gold",
+    task: {
+      ...SPEED,
+      gold: golden(
+        `if (!/test/.test(require.main.filename)) { console.log(60000); process.exit(0); }\n${EXPORTED}`,
+      ),
+    },
+  },
   {
     name: "slower",
     wrong: "the solution is slower than the base tree",
