@@ -94,7 +94,7 @@ ${tiles(data)}
 <main>
 ${section("Held-out results", headlineTable(summary), curve)}
 ${section("Task pools", poolTable(summary.iterations), grid([...histograms, ...(mix ? [mix] : [])]) ?? noPools())}
-${data.tasks.total > 0 && section("Admitted tasks", ...taskPages(data.tasks))}
+${data.tasks.total > 0 && section(data.tasks.admitted ? "Admitted tasks" : "Tasks that were dropped", ...taskPages(data.tasks))}
 ${section(
   "Climb",
   grid(climb) ?? html`<p class="empty">No update has been made yet.</p>`,

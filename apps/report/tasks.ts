@@ -12,7 +12,7 @@ const counted = (measured: MeasuredRate | null | undefined): string | null =>
   measured ? `${measured.passes}/${measured.runs}` : null;
 
 /** The first probe, that which admitted it, and the climb's last group: what was made of it in one line. */
-function course({ detail }: ReportTask): string {
+function course({ detail }: ReportTask, admitted: boolean): string {
   const [lineage] = detail.lineage;
   if (lineage === undefined) return "not probed";
   const { revisions, climb } = lineage;
@@ -20,7 +20,7 @@ function course({ detail }: ReportTask): string {
   return [
     `first probe ${counted(first.before)}`,
     revisions.length > 1 &&
-      `admitted at ${counted(last.before)} after ${revisions.length - 1} revision${revisions.length > 2 ? "s" : ""}`,
+      `${admitted ? "admitted" : "probed last"} at ${counted(last.before)} after ${revisions.length - 1} revision${revisions.length > 2 ? "s" : ""}`,
     climb.length > 0 && `last climbed at ${counted(climb.at(-1))}`,
   ]
     .filter((part) => part !== false)
@@ -79,29 +79,32 @@ function revisions({ revisions: all, climb }: Lineage): Markup {
   }`;
 }
 
-function taskPage(task: ReportTask): Markup {
+function taskPage(task: ReportTask, admitted: boolean): Markup {
   const { iteration, level, detail } = task;
   const { id, type, generator, environment, functions } = detail.task;
   return html`<details class="example" id="task-${id}">
 <summary>${type} by ${generator} in ${environment.split("@")[0]} <code>${id}</code>
-<span class="facts">iteration ${iteration} · level ${level} · ${course(task)}</span></summary>
+<span class="facts">iteration ${iteration} · level ${level} · ${course(task, admitted)}</span></summary>
 <p class="facts">Changes ${functions.join(", ") || "what its statement says"}. ${originLines(detail.task).map((line) => html`<br>${line}`)}</p>
 ${detail.statements.map(
   (
     statement,
-  ) => html`<h4>Statement, level ${statement.level}${statement.level === level ? ", as it was admitted" : ""}</h4>
+  ) => html`<h4>Statement, level ${statement.level}${statement.level === level ? `, as it was ${admitted ? "admitted" : "probed last"}` : ""}</h4>
 <pre class="statement">${shortened(statement.text)}</pre>`,
 )}
 ${gates(detail)}${probes(detail)}${detail.lineage.map(revisions)}
 </details>\n`;
 }
 
-export function taskPages({ shown, total, experiment }: ReportTasks): readonly Markup[] {
+export function taskPages({ admitted, shown, total, experiment }: ReportTasks): readonly Markup[] {
   const left = total - shown.length;
   return [
-    ...shown.map(taskPage),
+    admitted
+      ? html``
+      : html`<p class="meta">No task was admitted. These passed the gates; their probes say why they were dropped.</p>`,
+    ...shown.map((task) => taskPage(task, admitted)),
     left > 0
-      ? html`<p class="meta">${left} more ${left === 1 ? "task is" : "tasks are"} not shown: <code>tadpole task list --experiment ${experiment} --outcome admitted</code> names them, <code>tadpole task show ID</code> shows one.</p>`
+      ? html`<p class="meta">${left} more ${left === 1 ? "task is" : "tasks are"} not shown: <code>tadpole task list --experiment ${experiment}${admitted ? " --outcome admitted" : ""}</code> names them, <code>tadpole task show ID</code> shows one.</p>`
       : html``,
   ];
 }

@@ -60,6 +60,22 @@ export async function pooledTasks(db: Executor, row: IterationRow): Promise<read
   return rows;
 }
 
+/** Tasks that the gates let through, admitted or not, in the order of candidates; `level` is that of the last probe, null where nothing was probed. */
+export async function validTasks(
+  db: Executor,
+  row: IterationRow,
+): Promise<readonly Pick<PooledTask, "taskId" | "level">[]> {
+  const { rows } = await sql<Pick<PooledTask, "taskId" | "level">>`
+    select v.task_id as "taskId", (
+      select level from probes p where p.scope = v.scope and p.candidate = v.candidate and p.task_id = v.task_id
+      order by refinement desc limit 1
+    ) as level
+    from validations v
+    where v.scope = ${scopeKey(row)} and v.task_id is not null and v.candidate <= ${lastRead(row)}
+    order by v.candidate`.execute(db);
+  return rows;
+}
+
 /** Of an iteration that is finished. Throws StoreError `missing` where its latest try has no whole pool. */
 export async function poolOf(
   db: Executor,

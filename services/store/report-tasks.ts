@@ -1,16 +1,17 @@
-/** The admitted tasks of an experiment with all that is known of each, as many as a report has room for. */
+/** The admitted tasks of an experiment (the others where none was) with all that is known of each, as many as a report has room for. */
+import type { PooledTask } from "../../core/pool.ts";
 import type { ArtifactStore } from "./artifacts.ts";
 import { showTask, type TaskDetail } from "./details.ts";
 import { ArtifactError } from "./errors.ts";
 import type { IterationRow } from "./experiments.ts";
-import { type PinnedPool, pooledTasks } from "./pools.ts";
+import { type PinnedPool, pooledTasks, validTasks } from "./pools.ts";
 import type { Executor } from "./rows.ts";
 
 /** A page of each has some 10 KB; a report should open at once. */
 const MOST = 100;
 
 export interface ReportTask {
-  /** The first that admitted it. */
+  /** The first that admitted it, or tried it where none did. */
   readonly iteration: number;
   readonly level: number;
   /** Of this experiment alone. */
@@ -19,6 +20,8 @@ export interface ReportTask {
 
 export interface ReportTasks {
   readonly experiment: string;
+  /** False = none was admitted: these were tried, and dropped. */
+  readonly admitted: boolean;
   /** In the order in which they were admitted. */
   readonly shown: readonly ReportTask[];
   readonly total: number;
@@ -31,14 +34,8 @@ export async function reportTasks(
   experiment: string,
   tries: readonly IterationRow[],
 ): Promise<ReportTasks> {
-  const admitted = new Map<string, Omit<ReportTask, "detail">>();
-  for (const row of tries) {
-    const { startLevel } = (row.pinned as PinnedPool).settings.synthesis;
-    for (const { taskId, level } of await pooledTasks(db, row))
-      if (!admitted.has(taskId))
-        admitted.set(taskId, { iteration: row.iteration, level: level ?? startLevel });
-  }
-  const all = [...admitted];
+  const admitted = await firstOf(tries, (row) => pooledTasks(db, row));
+  const all = [...(admitted.size > 0 ? admitted : await firstOf(tries, (row) => validTasks(db, row)))];
   const chosen = all.filter((_, index) => index % Math.ceil(all.length / MOST) === 0);
   const shown: ReportTask[] = [];
   for (const [id, of] of chosen) {
@@ -48,7 +45,20 @@ export async function reportTasks(
       if (!(error instanceof ArtifactError)) throw error;
     }
   }
-  return { experiment, shown, total: all.length };
+  return { experiment, admitted: admitted.size > 0, shown, total: all.length };
+}
+
+async function firstOf(
+  tries: readonly IterationRow[],
+  tasksOf: (row: IterationRow) => Promise<readonly Pick<PooledTask, "taskId" | "level">[]>,
+): Promise<Map<string, Omit<ReportTask, "detail">>> {
+  const found = new Map<string, Omit<ReportTask, "detail">>();
+  for (const row of tries) {
+    const { startLevel } = (row.pinned as PinnedPool).settings.synthesis;
+    for (const { taskId, level } of await tasksOf(row))
+      if (!found.has(taskId)) found.set(taskId, { iteration: row.iteration, level: level ?? startLevel });
+  }
+  return found;
 }
 
 function within(experiment: string, detail: TaskDetail): TaskDetail {

@@ -254,3 +254,20 @@ it("is a page, too, for an experiment that has only a name", async () => {
   expect(renderReport(await collectReport(db, artifacts, "new"))).toContain("Nothing has been evaluated yet");
   await expect(collectReport(db, artifacts, "none")).rejects.toMatchObject({ kind: "missing" });
 });
+
+it("shows the tasks that were dropped where none was admitted", async () => {
+  await recordTestExperiment(db, artifacts, "barren");
+  await db
+    .updateTable("probes")
+    .set({ decision: "drop: too-hard-at-most-specific" })
+    .where("scope", "=", "barren/it/1/try/1")
+    .execute();
+  const report = await collectReport(db, artifacts, "barren");
+  expect(report.tasks).toMatchObject({ admitted: false, total: 3 });
+  const page = renderReport(report);
+  expect(page).toContain("Tasks that were dropped");
+  expect(page).toContain("drop: too-hard-at-most-specific");
+  expect(page).toContain("as it was probed last");
+  expect(page).not.toContain("<h2>Admitted tasks");
+  expect((await collectReport(db, artifacts, "demo")).tasks).toMatchObject({ admitted: true, total: 2 });
+});

@@ -241,7 +241,7 @@ function reportData(change: Partial<ReportData> = {}): ReportData {
     updates: [],
     mix: [],
     cost: NOTHING_SPENT,
-    tasks: { experiment: "demo", shown: [], total: 0 },
+    tasks: { experiment: "demo", admitted: false, shown: [], total: 0 },
     examples: [],
     ...change,
   };
@@ -249,7 +249,9 @@ function reportData(change: Partial<ReportData> = {}): ReportData {
 
 describe("a report", () => {
   it("says how many tasks it has no room for, and how to see them", () => {
-    const page = renderReport(reportData({ tasks: { experiment: "demo", shown: [], total: 1 } }));
+    const page = renderReport(
+      reportData({ tasks: { experiment: "demo", admitted: true, shown: [], total: 1 } }),
+    );
     expect(page).toContain("1 more task is not shown");
     expect(page).toContain("tadpole task list --experiment demo --outcome admitted");
     expect(renderReport(reportData())).not.toContain("Admitted tasks");
