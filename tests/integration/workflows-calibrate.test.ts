@@ -108,6 +108,15 @@ describe("a rewritten text", () => {
     expect(recorder.inputs("rollout").map(({ group }) => group.taskId)).toContain(`${taskId}+1`);
   });
 
+  it("is held against the benchmarks that the experiment names", async () => {
+    const decontaminate = [`artifact:${"0".repeat(64)}`];
+    const { synthesis } = written;
+    const gates = { ...synthesis.gates, decontaminate };
+    const recorder = new Recorder({ filter: deciding(rewrite) });
+    await calibrate("held-against", recorder, { ...written, synthesis: { ...synthesis, gates } });
+    expect(recorder.inputs("rewrite")).toMatchObject([{ decontaminate }]);
+  });
+
   it("that passes no gate gives way to what is done without a model", async () => {
     const none = {
       rewrite: ({ level }: RewriteInput) => ({ taskId: null, level, reason: "it leaks" }),
