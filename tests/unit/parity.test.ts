@@ -37,6 +37,7 @@ const hostCommands = table("| command | why HTTP has none |").flatMap(([commands
 const PLUMBING: Readonly<Record<string, string>> = {
   withStack: "opens a session",
   withRecord: "opens a session of a stack that runs; the API has one open",
+  isPinnedBenchmark: "what a benchmark over HTTP has to be: no path of this machine",
   isRunning: "following ends with it; the stream of events tells it as `end`",
   outcome: "the exit code of following; the stream's `end` and GET …/{name} tell it",
   experimentSettings: "part of what GET …/{name} answers",
@@ -52,6 +53,7 @@ const PLUMBING: Readonly<Record<string, string>> = {
   importTasks: "of import, a host command",
   exportHarbor: "of export, a host command",
   exportAtif: "as exportHarbor",
+  unfinished: "sentences of a comparison, as text and as a page",
 };
 
 /** What a face may take from below the control module, and why. */
