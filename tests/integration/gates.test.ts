@@ -84,7 +84,9 @@ describe("a feature with tests of its own", () => {
       ...["wrong-solution", "alternative", "type", "reproduction", "leak"],
     ]);
     const said = Object.fromEntries(gates.map(({ gate, evidence }) => [gate, evidence]));
-    expect(said.alternative).toBe("passes: gold with the variable size under another name");
+    expect(said.alternative).toBe(
+      "passes: gold with the variable size under another name and a comment at the end of each source",
+    );
     expect(said["wrong-solution"]).toBe(
       "fail: gold without its hunk at index.js:176; gold without its hunk at index.js:289; an unrelated comment and file; tests deleted",
     );
@@ -159,7 +161,7 @@ describe("a feature with tests of its own", () => {
       `${RIGHT}\n    t.ok(/var size =/.test(fs.readFileSync('index.js', 'utf8')));`,
     );
     expect(await refusal(tilebelt, made(tilebelt, "neighbours", { tests }))).toMatch(
-      /^alternative: gold with the variable size under another name fails by fail-to-pass-failed/,
+      /^alternative: gold with the variable size under another name and a comment at the end of each source fails by fail-to-pass-failed/,
     );
   }, 60_000);
 
@@ -168,9 +170,7 @@ describe("a feature with tests of its own", () => {
     const gold = changesOf(tilebelt, [{ path: "index.js", from: "tile[2] - 1];", to: "tile[2] - 1];" }]);
     const tests = neighbourTests("    t.ok(true, 'nothing new');");
     const disguised = made(tilebelt, "neighbours", { base, gold, tests });
-    expect(await refusal(tilebelt, disguised, { wrongSolutions: false })).toMatch(
-      /^type: no new test and 0 tokens/,
-    );
+    expect(await refusal(tilebelt, disguised, { wrongSolutions: false })).toMatch(/^type: no new test: /);
     const bug = await verdicts(tilebelt, { ...disguised, type: "bug" }, { wrongSolutions: false });
     expect(bug.task?.hiddenFiles).toEqual(["test.js"]);
   }, 60_000);

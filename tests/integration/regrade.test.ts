@@ -244,7 +244,10 @@ describe("an edited task", () => {
     await recordGraded(services, input, [{ outcome: "passed" }]);
     const verify = (with_: SandboxServices) => call(sandboxActivities(with_).verify, input);
     await validate(services, 1, null);
-    expect(await validate(await fresh(), 2, { from: null })).toEqual({ taskId: task.id, rejectedBy: null });
+    expect(await validate(await fresh(), 2, { from: null })).toMatchObject({
+      taskId: task.id,
+      rejectedBy: null,
+    });
     const edits: Task[] = [
       { ...task, base: editedByte(task.base) },
       { ...task, gold: editedByte(task.gold) },
@@ -283,6 +286,9 @@ describe("an edited task", () => {
       /already recorded with other content/,
     );
     await set({ text, hash });
-    expect(await validate(await fresh(), 3, { from: null })).toEqual({ taskId: task.id, rejectedBy: null });
+    expect(await validate(await fresh(), 3, { from: null })).toMatchObject({
+      taskId: task.id,
+      rejectedBy: null,
+    });
   });
 });

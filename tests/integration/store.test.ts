@@ -46,6 +46,7 @@ describe("opening the database", () => {
       "0006-regrade-runs",
       "0007-stopped-probes",
       "0008-frontier",
+      "0009-spending",
     ]);
     await Promise.all(all.map((one) => one.destroy()));
   });
@@ -60,7 +61,7 @@ describe("opening the database", () => {
       message: expect.stringMatching(/newer version of tadpole .*9999-future.*update tadpole/),
     });
     const { rows } = await sql<{ n: number }>`select count(*) as n from kysely_migration`.execute(first);
-    expect(rows[0]!.n).toBe(8);
+    expect(rows[0]!.n).toBe(10);
     await first.destroy();
   });
 

@@ -209,8 +209,9 @@ describe("an amendment", () => {
   });
 
   it("is looked for of every setting that may be amended", () => {
-    // Failures are counted on the record: budget.test.ts amends what they may be.
-    const elsewhere = ["iterations", "limits.infrastructureRetries"];
+    // Failures and spending are counted on the record: budget.test.ts and spend.test.ts amend what they may be.
+    const spending = ["budget.authorTokens", "budget.sandboxHours", "budget.usd"];
+    const elsewhere = ["iterations", "limits.infrastructureRetries", ...spending];
     expect([...Object.keys(AMENDED), ...elsewhere].sort()).toEqual(Object.keys(AMENDABLE).sort());
   });
 });
