@@ -1,8 +1,9 @@
 /** harden: combines a candidate that is always solved with another mistake of its environment. */
 import { random } from "../core/random.ts";
 import { scopeKey } from "../core/scope.ts";
-import { getJson, keepEarlierForm, putJson } from "../services/store/index.ts";
-import { type Candidate, candidateKey } from "../services/synthesis/index.ts";
+import { getJson, keepEarlierForm } from "../services/store/index.ts";
+import type { Candidate } from "../services/synthesis/index.ts";
+import { keepCandidate } from "./candidates.ts";
 import { heartbeating } from "./context.ts";
 import type { SandboxServices } from "./services.ts";
 import type { HardenInput, HardenOutput } from "./types.ts";
@@ -22,15 +23,6 @@ export async function harden(services: SandboxServices, input: HardenInput): Pro
     if ("none" in made) return { candidate: null, reason: made.none };
     const { artifact } = candidate;
     await keepEarlierForm(services.db, { scope: scopeKey(scope), candidate: candidate.index, artifact });
-    return {
-      candidate: {
-        ...candidate,
-        generator: made.generator,
-        key: candidateKey(made),
-        functions: made.functions,
-        artifact: await putJson(services.artifacts, made, "task"),
-      },
-      reason: null,
-    };
+    return { candidate: await keepCandidate(services, candidate, made), reason: null };
   });
 }

@@ -1,7 +1,8 @@
 /** repair: sends a candidate back to its author with what was said of it, and keeps on record what it was before. */
-import { getJson, hashJson, isWhole, keepEarlierForm, putJson } from "../services/store/index.ts";
-import { type Candidate, candidateKey } from "../services/synthesis/index.ts";
+import { getJson, hashJson, isWhole, keepEarlierForm } from "../services/store/index.ts";
+import type { Candidate } from "../services/synthesis/index.ts";
 import { briefOf, failuresFor } from "./author.ts";
+import { keepCandidate } from "./candidates.ts";
 import { heartbeating } from "./context.ts";
 import { pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
@@ -43,15 +44,7 @@ export async function repair(services: SandboxServices, input: RepairInput): Pro
         services.synthesis.repair(environment, known, messages, brief),
       );
       if ("none" in next) return { index: candidate.index, none: next.none };
-      return {
-        index: candidate.index,
-        candidate: {
-          ...candidate,
-          key: candidateKey(next),
-          functions: next.functions,
-          artifact: await putJson(services.artifacts, next, "task"),
-        },
-      };
+      return { index: candidate.index, candidate: await keepCandidate(services, candidate, next) };
     });
     await keepEarlierForm(services.db, {
       scope: recordScope,

@@ -2,9 +2,10 @@
 import { shortKey } from "../core/candidates.ts";
 import { random } from "../core/random.ts";
 import type { GeneratorName } from "../core/task.ts";
-import { getJson, hashJson, isWhole, putJson } from "../services/store/index.ts";
-import { attributesOf, candidateKey, type FailureNote } from "../services/synthesis/index.ts";
+import { getJson, hashJson, isWhole } from "../services/store/index.ts";
+import { attributesOf, type FailureNote } from "../services/synthesis/index.ts";
 import { briefOf, failuresFor } from "./author.ts";
+import { keepCandidate } from "./candidates.ts";
 import { heartbeating } from "./context.ts";
 import { importedCandidate, importedTasks } from "./imported.ts";
 import { pieceOf } from "./pieces.ts";
@@ -87,14 +88,10 @@ async function draw(
   if ("none" in candidate) return { index, none: candidate.none };
   return {
     index,
-    candidate: {
-      index,
-      environment: chosen,
-      generator,
-      key: candidateKey(candidate),
-      functions: candidate.functions,
-      diversity: attributesOf(chosen.name, candidate),
-      artifact: await putJson(services.artifacts, candidate, "task"),
-    },
+    candidate: await keepCandidate(
+      services,
+      { index, environment: chosen, diversity: attributesOf(chosen.name, candidate) },
+      candidate,
+    ),
   };
 }
