@@ -15,6 +15,7 @@ import {
   type SynthesisService,
 } from "../../services/synthesis/index.ts";
 import { authorSettings, memoryBooks, spentBy } from "../support/author-books.ts";
+import { narrowed } from "../support/narrowed.ts";
 import {
   type Personality,
   type ScriptedAuthor,
@@ -33,27 +34,14 @@ beforeAll(async () => {
   grading = createGrading({ runtime });
   synthesis = createSynthesis({ grading, sandboxRuntime: runtime, mode: "warm" });
   const runTests = (request: Parameters<GradingService["runTests"]>[0]) => grading.runTests(request, "cold");
-  environment = narrowed(
-    await prepareEnvironment({ name: "minimist", dataFolder: data, runTests, repeats: 1 }),
-  );
+  const whole = await prepareEnvironment({ name: "minimist", dataFolder: data, runTests, repeats: 1 });
+  // Four of its test files are enough for every gate.
+  environment = narrowed(whole, ["test/dotted.js", "test/num.js", "test/parse.js", "test/short.js"]);
 }, 180_000);
 afterAll(async () => {
   await grading?.close();
   rmSync(data, { recursive: true, force: true });
 });
-
-/** With four of its test files: enough for every gate, and quicker. */
-function narrowed(whole: PreparedEnvironment): PreparedEnvironment {
-  const tests = ["test/dotted.js", "test/num.js", "test/parse.js", "test/short.js"];
-  const kept = Object.entries(whole.baseline).filter(([name]) => tests.includes(name.split(" > ")[0]!));
-  return {
-    ...whole,
-    key: `${whole.key}-narrowed`,
-    entry: { ...whole.entry, tests },
-    commands: whole.commands.filter(({ scope }) => tests.includes(scope)),
-    baseline: Object.fromEntries(kept),
-  };
-}
 
 interface Session {
   readonly server: ScriptedAuthor;

@@ -15,6 +15,7 @@ import {
 } from "../../services/grading/index.ts";
 import { applyEdit, enumerateEdits } from "../../services/javascript/index.ts";
 import { createProcessRuntime, SandboxError, type SandboxRuntime } from "../../services/sandbox/index.ts";
+import { narrowed } from "../support/narrowed.ts";
 
 const SOURCE = "parse.js";
 const write = (path: string, content: string): FileChange => ({
@@ -38,9 +39,9 @@ beforeAll(async () => {
   runtime = createProcessRuntime({ root: join(data, "sandboxes"), nodePath: process.execPath });
   grading = createGrading({ runtime });
   const runTests = (request: TestRunRequest) => grading.runTests(request, "cold");
-  environment = narrowed(
-    await prepareEnvironment({ name: "shell-quote", dataFolder: data, runTests, repeats: 1 }),
-  );
+  const whole = await prepareEnvironment({ name: "shell-quote", dataFolder: data, runTests, repeats: 1 });
+  // Two of its test files are enough for every rule.
+  environment = narrowed(whole, ["test/op.js", "test/parse.js"]);
   original = readFileSync(join(environment.root, SOURCE), "utf8");
   task = await breakIt();
 }, 180_000);
@@ -48,19 +49,6 @@ afterAll(async () => {
   await grading?.close();
   rmSync(data, { recursive: true, force: true });
 });
-
-/** Two of its test files: enough for every rule, and quicker. */
-function narrowed(whole: PreparedEnvironment): PreparedEnvironment {
-  const tests = ["test/op.js", "test/parse.js"];
-  const kept = Object.entries(whole.baseline).filter(([name]) => tests.includes(name.split(" > ")[0]!));
-  return {
-    ...whole,
-    key: `${whole.key}-narrowed`,
-    entry: { ...whole.entry, tests },
-    commands: whole.commands.filter(({ scope }) => tests.includes(scope)),
-    baseline: Object.fromEntries(kept),
-  };
-}
 
 const run = (overlay: readonly FileChange[], mode: "cold" | "warm") =>
   grading.runTests({ environment, overlay, ...limitsOf(environment) }, mode);

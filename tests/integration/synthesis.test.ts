@@ -22,6 +22,7 @@ import {
   type SynthesisService,
   writeStatement,
 } from "../../services/synthesis/index.ts";
+import { narrowed } from "../support/narrowed.ts";
 
 const OPTIONS = { stabilityRuns: 3 };
 let data: string;
@@ -37,27 +38,16 @@ beforeAll(async () => {
   grading = createGrading({ runtime });
   synthesis = createSynthesis({ grading, sandboxRuntime: runtime, mode: "warm" });
   const runTests = (request: Parameters<GradingService["runTests"]>[0]) => grading.runTests(request, "cold");
-  environment = narrowed(await prepareEnvironment({ name: "minimist", dataFolder: data, runTests }));
+  const whole = await prepareEnvironment({ name: "minimist", dataFolder: data, runTests });
+  // Four of its test files are enough for every gate.
+  const tests = ["test/dotted.js", "test/num.js", "test/parse.js", "test/short.js"];
+  environment = { ...narrowed(whole, tests), cpuSeconds: whole.cpuSeconds / 4 };
   source = readFileSync(join(environment.root, "index.js"), "utf8");
 }, 180_000);
 afterAll(async () => {
   await grading?.close();
   rmSync(data, { recursive: true, force: true });
 });
-
-/** The environment with four of its test files: enough for every gate, and quicker. */
-function narrowed(whole: PreparedEnvironment): PreparedEnvironment {
-  const tests = ["test/dotted.js", "test/num.js", "test/parse.js", "test/short.js"];
-  const kept = Object.entries(whole.baseline).filter(([name]) => tests.includes(name.split(" > ")[0]!));
-  return {
-    ...whole,
-    key: `${whole.key}-narrowed`,
-    entry: { ...whole.entry, tests },
-    commands: whole.commands.filter(({ scope }) => tests.includes(scope)),
-    baseline: Object.fromEntries(kept),
-    cpuSeconds: whole.cpuSeconds / 4,
-  };
-}
 
 async function draw(generator: GeneratorName, seed: number): Promise<Candidate> {
   const brief = { functions: "all", heldOutShare: 0.3 } as const;
