@@ -111,6 +111,7 @@ export function createSandboxActivities(
 
 export function createGpuActivities(services: GpuServices): GpuActivities {
   return withHold(services, {
+    publish: ({ policy, policyServer }) => services.policy.publish(policy, policyServer),
     startPolicy: (input) => startPolicy(services, input),
     update: (input) => update(services, input),
   });

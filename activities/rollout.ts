@@ -113,7 +113,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
           turnSeed: (turn) => random(group.seed, ...group.randomKeys, member, turn).seed32(),
           sandbox: restored.sandbox,
           client: services.policy.client(group.policyServer),
-          template: services.policy.template(group.policyServer),
+          template: await services.policy.template(group.policy, group.policyServer),
           ledger: {
             append: (turn) => appendTurn(services.db, attempt.fence, ledgerRow(turn)),
             complete: (turn) => completeTurn(services.db, attempt.fence, ledgerRow(turn)),

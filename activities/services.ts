@@ -1,7 +1,8 @@
 /** What activities call: the services of one worker process, put together by `workers/`. */
 
+import type { ArtifactRef } from "../core/artifact.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
-import type { PolicyRef } from "../core/policy.ts";
+import type { PolicyKind, PolicyRef } from "../core/policy.ts";
 import type { PreparedEnvironment } from "../services/environments/types.ts";
 import type { GradingService } from "../services/grading/types.ts";
 import type { CommandCache } from "../services/harness/types.ts";
@@ -16,7 +17,8 @@ export type PolicyServerSettings = ExperimentSettings["policy"];
 
 export interface PolicyAccess {
   client(server: PolicyServerSettings): PolicyClient;
-  template(server: PolicyServerSettings): PolicyTemplate;
+  /** Of an engine kind: by the tokenizer and chat template of the checkpoint. */
+  template(policy: PolicyRef, server: PolicyServerSettings): Promise<PolicyTemplate>;
   /** Loads the policy on the server and returns once the server proves that it serves it. */
   publish(policy: PolicyRef, server: PolicyServerSettings): Promise<void>;
 }
@@ -59,9 +61,17 @@ export interface SandboxKit {
 
 export interface SandboxServices extends RecordServices, SandboxKit {}
 
+export interface StartInput {
+  readonly kind: PolicyKind;
+  readonly seed: number;
+  /** Of a stand-in. */
+  readonly passRates: readonly number[] | null;
+  /** Folder of the start weights, of an engine kind. */
+  readonly model: string | null;
+}
+
 export interface GpuServices extends RecordServices {
   readonly trainer: Trainer;
-  /** Bytes of the start checkpoint for a seed: pretrained weights, fresh optimizer state. */
-  /** `passRates`: of a stand-in. */
-  startCheckpoint(seed: number, passRates: readonly number[] | null): Promise<Uint8Array>;
+  /** The start checkpoint: pretrained weights, fresh optimizer state. Throws TrainerError `model` for a folder that is none. */
+  startCheckpoint(from: StartInput): Promise<ArtifactRef>;
 }

@@ -358,6 +358,8 @@ export interface Activities {
     readonly kind: ExperimentSettings["policy"]["kind"];
     /** Of a stand-in. */
     readonly passRates?: readonly number[];
+    /** Folder of the start weights, of an engine kind. */
+    readonly model?: string;
   }): Promise<PolicyRef>;
   synthesise(input: SynthesiseInput): Promise<SynthesiseOutput>;
   validate(input: ValidateInput): Promise<ValidateOutput>;
@@ -459,4 +461,4 @@ export type SandboxActivities = Pick<
 >;
 
 /** Training: the `gpu` queue. */
-export type GpuActivities = Pick<Activities, "startPolicy" | "update">;
+export type GpuActivities = Pick<Activities, "publish" | "startPolicy" | "update">;

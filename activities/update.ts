@@ -1,6 +1,6 @@
 /** update and startPolicy: what runs on the `gpu` queue. Applied once: the policy is named by its content. */
 
-import { type PolicyRef, policyId } from "../core/policy.ts";
+import { type PolicyRef, policyId, policyKind } from "../core/policy.ts";
 import { isWhole, recordPolicy, recordUpdate } from "../services/store/index.ts";
 import type { UpdateMetrics } from "../services/trainers/trainer.ts";
 import { heartbeating } from "./context.ts";
@@ -30,7 +30,7 @@ export async function update(services: GpuServices, input: UpdateInput): Promise
         signal.throwIfAborted();
         beat({ done, total });
       });
-      await recordPolicy(services.db, "nano", made.policy);
+      await recordPolicy(services.db, policyKind(made.policy.id), made.policy);
       return { update: input.update, ...made };
     });
     await recordUpdate(services.db, {
@@ -54,15 +54,15 @@ export async function startPolicy(
   input: Parameters<Activities["startPolicy"]>[0],
 ): Promise<PolicyRef> {
   return heartbeating(async () => {
-    const start = await services.startCheckpoint(input.seed, input.passRates ?? null);
-    const checkpoint = await services.artifacts.put(start, "policy");
+    const { kind, seed, passRates = null, model = null } = input;
+    const checkpoint = await services.startCheckpoint({ kind, seed, passRates, model });
     const policy: PolicyRef = {
-      id: policyId(input.kind, checkpoint.sha256),
+      id: policyId(kind, checkpoint.sha256),
       checkpoint,
       parent: null,
       step: 0,
     };
-    await recordPolicy(services.db, input.kind, policy);
+    await recordPolicy(services.db, kind, policy);
     return policy;
   });
 }

@@ -9,6 +9,7 @@ import {
 } from "./experiment.ts";
 import { leastRollouts } from "./groups.ts";
 import { admittedPasses } from "./learnability.ts";
+import { isEngineKind } from "./policy.ts";
 import { canAdmit, probePlan } from "./probing.ts";
 import { type Price, SANDBOX_HOUR } from "./spend.ts";
 
@@ -27,6 +28,7 @@ export interface Inconsistency {
 export function checkSettings(settings: ExperimentSettings): Inconsistency[] {
   return [
     ...checkPolicy(settings),
+    ...checkEngines(settings),
     ...checkAblation(settings),
     ...checkSynthesis(settings),
     ...checkFilter(settings, ["filter"]),
@@ -51,6 +53,35 @@ export function checkSettings(settings: ExperimentSettings): Inconsistency[] {
     ...checkSets(settings),
     ...checkPrices(settings),
   ];
+}
+
+/** Settings of before there were engines have neither engines nor a trainer. */
+function checkEngines({ policy, trainer, climb }: ExperimentSettings): Inconsistency[] {
+  const found: Inconsistency[] = [];
+  const onEngines = isEngineKind(policy.kind);
+  if (onEngines && policy.engines == null)
+    found.push({
+      path: ["policy", "engines"],
+      expected: `at least one of urls where policy.kind is ${policy.kind}`,
+    });
+  if (!onEngines && policy.engines != null)
+    found.push({ path: ["policy", "engines"], expected: `null where policy.kind is ${policy.kind}` });
+  if (onEngines && policy.model === null)
+    found.push({
+      path: ["policy", "model"],
+      expected: `the folder of a model where policy.kind is ${policy.kind}`,
+    });
+  if (onEngines && policy.baseUrl !== null)
+    found.push({ path: ["policy", "baseUrl"], expected: "null where policy.engines says where they are" });
+  const kind = trainer?.kind ?? "nano";
+  if (onEngines === (kind === "nano"))
+    found.push({
+      path: ["trainer", "kind"],
+      expected: `${onEngines ? "torch or slime" : "nano"} where policy.kind is ${policy.kind}`,
+    });
+  if (climb.pace?.kind === "async" && !onEngines)
+    found.push({ path: ["climb", "pace", "kind"], expected: `exact where policy.kind is ${policy.kind}` });
+  return found;
 }
 
 function checkPolicy({ policy, climb, rollout }: ExperimentSettings): Inconsistency[] {

@@ -6,7 +6,7 @@ import type { AdvantageSettings } from "./advantage.ts";
 import type { FrontierSettings } from "./frontier.ts";
 import type { LearnabilityBand } from "./learnability.ts";
 import type { LossSettings } from "./loss.ts";
-import type { PolicyKind } from "./policy.ts";
+import type { PolicyKind, TrainerKind } from "./policy.ts";
 import type { ProbePlan } from "./probing.ts";
 import type { RewardSettings } from "./reward.ts";
 import type { BudgetSettings, Price } from "./spend.ts";
@@ -65,6 +65,34 @@ export const ABLATED: Readonly<
   "imported-tasks": { filter: true, pool: "imported" },
 };
 
+/** What calls of tools look like in a model's text. */
+export const CALL_FORMATS = ["qwen-xml", "hermes-json", "generic"] as const;
+export type CallFormat = (typeof CALL_FORMATS)[number];
+
+export interface EngineSettings {
+  /** Base URL of each, without `/v1`. All serve the same model. */
+  readonly urls: readonly string[];
+  /** Folder in which the engines find checkpoints, each below it by its policy's id; null = `checkpoints` in the GPU worker's data folder. */
+  readonly weightsFolder: string | null;
+  readonly calls: CallFormat;
+  /** Turns in progress on one engine at most; further ones wait for their turn. */
+  readonly turnsInFlight: number;
+  /** Share of the engines that may be paused at once while weights are published; at least one engine is. */
+  readonly pausedShare: number;
+  /** What turns in progress do when new weights come: `finish` on the old ones first, or go on in flight with the new ones (`continue`). */
+  readonly onPublish: "finish" | "continue";
+}
+
+export interface TrainerSettings {
+  readonly kind: TrainerKind;
+  /** Names the machines that can hold the model: their workers serve the queue of this trainer and size. */
+  readonly size: string;
+  readonly dtype: "bfloat16" | "float32";
+  /** Tokens of one forward pass at most: rows are packed up to it. */
+  readonly packTokens: number;
+  readonly gradientCheckpointing: boolean;
+}
+
 export interface ExperimentSettings {
   readonly seed: number;
   readonly ablation: Ablation;
@@ -78,7 +106,11 @@ export interface ExperimentSettings {
     readonly apiKeyEnv: string | null;
     /** stand-in: chance that it solves a task worded at level 0, 1, 2, 3; null for any other kind. */
     readonly passRates: readonly number[] | null;
+    /** vllm, sglang: how its engines are asked and given weights; null for any other kind. */
+    readonly engines: EngineSettings | null;
   };
+  /** What makes the next version of the policy. */
+  readonly trainer: TrainerSettings;
   readonly environments: { readonly train: readonly string[] };
   readonly synthesis: {
     readonly poolTasks: number;
@@ -132,6 +164,14 @@ export interface ExperimentSettings {
     readonly groups: { readonly kind: "fixed" | "dynamic" | "balanced"; readonly maxSize: number };
     /** Rollouts that an iteration may spend, its probes among them; the climb ends with the last update that fits. Null = no bound. */
     readonly rolloutBudget: number | null;
+    /** When groups are collected: `exact` = each update trains on one known version; `async` = whenever there is room. */
+    readonly pace: {
+      readonly kind: "exact" | "async";
+      /** async: trajectories in progress at once. Paper: 256. */
+      readonly trajectories: number;
+      /** async: a group whose oldest token is more than `maxLag` versions old is sampled anew, or left out. */
+      readonly stale: "refresh" | "drop";
+    };
   };
   readonly advantage: AdvantageSettings;
   readonly loss: LossSettings;

@@ -87,7 +87,7 @@ function policyAccess(
       clients.set(baseUrl, client);
       return client;
     },
-    template: () => template,
+    template: async () => template,
     publish: (policy, server) =>
       publishPolicy({ baseUrl: server.baseUrl ?? stackServer, policy, path: pathOf(policy.checkpoint) }),
   };

@@ -26,12 +26,15 @@ await runWorker(
     activities: createGpuActivities({
       ...context.services,
       trainer,
-      startCheckpoint: async (seed, passRates) =>
-        passRates === null
-          ? encodeCheckpoint(
-              freshCheckpoint(pretrain({ sources: await pretrainingSources(context.dataFolder), seed })),
-            )
-          : encodeStandIn({ passRates }),
+      startCheckpoint: async ({ seed, passRates }) => {
+        const start =
+          passRates === null
+            ? encodeCheckpoint(
+                freshCheckpoint(pretrain({ sources: await pretrainingSources(context.dataFolder), seed })),
+              )
+            : encodeStandIn({ passRates });
+        return context.services.artifacts.put(start, "policy");
+      },
     }),
     maxConcurrentActivityTaskExecutions: GPU_SLOTS,
   },

@@ -4,6 +4,7 @@
  *
  * Labels take few values: never a name that grows with the number of tasks, slots or experiments.
  */
+
 import type { MetricMeter } from "@temporalio/common";
 import type { ActivityInterceptorsFactory } from "@temporalio/worker";
 import type {
@@ -14,6 +15,7 @@ import type {
   ValidateOutput,
   VerifyOutput,
 } from "../activities/types.ts";
+import type { ArtifactRef } from "../core/artifact.ts";
 import { errorKind } from "../core/errors.ts";
 import { failureRule } from "../core/failures.ts";
 import type { SandboxRuntime } from "../services/sandbox/index.ts";
@@ -162,6 +164,7 @@ export function measuredTrainer(trainer: Trainer, meter: MetricMeter): Trainer {
       tokens.add(result.metrics.trainableTokens);
       return result;
     },
+    ...(trainer.open ? { open: (session) => trainer.open!(session) } : {}),
     close: () => trainer.close(),
   };
 }
@@ -169,13 +172,15 @@ export function measuredTrainer(trainer: Trainer, meter: MetricMeter): Trainer {
 export function measuredArtifacts(store: ArtifactStore, meter: MetricMeter): ArtifactStore {
   const bytes = meter.createCounter("tadpole_artifact_bytes", undefined, "Bytes put into the store, by kind");
   const { path } = store;
+  const counted = (ref: ArtifactRef): ArtifactRef => {
+    bytes.add(ref.bytes, { kind: ref.kind });
+    return ref;
+  };
   return {
-    async put(content, kind) {
-      const ref = await store.put(content, kind);
-      bytes.add(content.length, { kind });
-      return ref;
-    },
+    put: async (content, kind) => counted(await store.put(content, kind)),
+    putFile: async (file, kind) => counted(await store.putFile(file, kind)),
     get: (ref) => store.get(ref),
+    getFile: (ref, file) => store.getFile(ref, file),
     ...(path ? { path: (ref) => path(ref) } : {}),
   };
 }

@@ -19,8 +19,9 @@ import { type Scope, scopeKey } from "../core/scope.ts";
 import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
 import type { AdmittedTask } from "./calibrateTask.ts";
 import { collectGroup } from "./collectGroup.ts";
-import { CHILD_EVENTS, historyIsLong, records, trainer } from "./config.ts";
+import { CHILD_EVENTS, historyIsLong, records } from "./config.ts";
 import { finishEarlySignal } from "./messages.ts";
+import { serve, serveAnew, trainerOf } from "./policies.ts";
 import { TaskChoice, type TaskChoiceState } from "./taskChoice.ts";
 import { mapWindow } from "./window.ts";
 
@@ -99,6 +100,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
     );
   };
   show();
+  if (input.carried === undefined) await serveAnew(input.policy, settings);
   let ending = false;
   let isSpent = false;
   setHandler(finishEarlySignal, () => {
@@ -235,7 +237,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
     });
     let policy = parent;
     if (batch !== null) {
-      policy = await trainer.update({
+      policy = await trainerOf(settings).update({
         scope,
         update,
         batch,
@@ -247,7 +249,7 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
         optimizer: settings.optimizer,
         reuse: input.reuse ?? null,
       });
-      await records.publish({ policy, policyServer: settings.policy });
+      await serve(policy, settings);
       noteAttributes({ policy: policy.id });
     }
     lastUpdate =

@@ -44,7 +44,6 @@ const sandbox: ActivityOptions = {
 
 /** Training: long, heartbeating, applied once however often it runs. */
 const gpu: ActivityOptions = {
-  taskQueue: QUEUES.gpu,
   startToCloseTimeout: "12 hours",
   heartbeatTimeout: "60 seconds",
   retry: { initialInterval: "1 second", maximumInterval: "1 minute", nonRetryableErrorTypes: NOT_RETRIED },
@@ -72,7 +71,10 @@ function speaking<A extends Partial<Activities>>(options: ActivityOptions): A {
 export const records = speaking<RecordActivities>(record);
 export const watchers = speaking<WatchActivities>(watch);
 export const sandboxes = speaking<SandboxActivities>(sandbox);
-export const trainer = speaking<GpuActivities>(gpu);
+
+export function trainersOn(taskQueue: string): GpuActivities {
+  return speaking<GpuActivities>({ ...gpu, taskQueue });
+}
 
 /** For short work on the record whose verbs are not the loop's. */
 export function withSummary(summary: string): ActivityOptions {

@@ -10,6 +10,7 @@ import type { StatementLevel } from "../core/task.ts";
 import type { Sampling } from "../core/trajectory.ts";
 import { collect } from "./collectGroup.ts";
 import { ACTIVITY_EVENTS, historyIsLong, records } from "./config.ts";
+import { serveAnew } from "./policies.ts";
 import { mapWindow } from "./window.ts";
 
 export interface EvaluatePolicyInput {
@@ -64,6 +65,7 @@ export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<Evalua
     setCurrentDetails(evaluationDetails({ tasks, of: groups.length, passes: seen, lastFailure, pace }));
   };
   show();
+  await serveAnew(input.policy, settings);
   const now = await mapWindow(
     groups.slice(before),
     window,

@@ -23,16 +23,17 @@ import {
   VALIDATION_SET,
 } from "../core/experiment.ts";
 import { evaluationId, experimentId, tryId } from "../core/ids.ts";
-import type { PolicyRef } from "../core/policy.ts";
+import { isEngineKind, type PolicyRef } from "../core/policy.ts";
 import type { Scope } from "../core/scope.ts";
 import { sole } from "../core/search-attributes.ts";
 import { repeatableMix } from "../core/synthesis.ts";
 import type { StatementLevel } from "../core/task.ts";
 import { attributesOf, searchAttributes } from "./attributes.ts";
 import type { AdmittedTask } from "./calibrateTask.ts";
-import { records, sandboxes, trainer } from "./config.ts";
+import { records, sandboxes } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { named, rootCause } from "./failing.ts";
+import { serve, trainerOf } from "./policies.ts";
 import { prepareTaskSet } from "./prepareTaskSet.ts";
 import { type RunIterationInput, runIteration } from "./runIteration.ts";
 import { Steering, type SteeringState } from "./steering.ts";
@@ -195,14 +196,15 @@ async function prepare({ name, settings }: RunExperimentInput, steering: Steerin
   const pick = (wanted: readonly string[]) => wanted.map((environment) => byName.get(environment)!);
 
   await records.recordExperiment({ experiment: name, status: "running", phase: "start policy" });
-  const { kind, passRates } = settings.policy;
-  const policy = await trainer.startPolicy({
+  const { kind, passRates, model } = settings.policy;
+  const policy = await trainerOf(settings).startPolicy({
     seed: settings.evaluation.seed,
     kind,
     // Not there in what was pinned before stand-ins were.
     ...(passRates == null ? {} : { passRates }),
+    ...(isEngineKind(kind) && model !== null ? { model } : {}),
   });
-  await records.publish({ policy, policyServer: settings.policy });
+  await serve(policy, settings);
 
   await records.recordExperiment({ experiment: name, status: "running", phase: "task sets" });
   const { synthesis } = settings;

@@ -31,6 +31,7 @@ import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { named, rootCause } from "./failing.ts";
 import { fillTaskPool, type TaskPool } from "./fillTaskPool.ts";
 import { type FinishEarly, finishEarlySignal, phaseSignal } from "./messages.ts";
+import { serveAnew } from "./policies.ts";
 
 export interface RunIterationInput {
   readonly scope: Scope;
@@ -134,6 +135,7 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   show("pool");
   await record("pool", null);
   if (input.pool === undefined) {
+    await serveAnew(policy, settings);
     const filling = await startFilling(input, `${id}/pool`);
     phase = filling;
     await tell();

@@ -4,12 +4,12 @@
  */
 import { z } from "zod";
 import { checkSettings } from "../consistency.ts";
-import { ABLATIONS, type ExperimentSettings, SANDBOX_RUNTIMES } from "../experiment.ts";
+import { ABLATIONS, CALL_FORMATS, type ExperimentSettings, SANDBOX_RUNTIMES } from "../experiment.ts";
 import { POLICY_KINDS } from "../policy.ts";
 import { count, positive, share, UNDISCLOSED } from "./fields.ts";
 import { valueAt } from "./issues.ts";
 import { band, budget, filter, mix, prices, synthesis, types } from "./synthesis.ts";
-import { advantage, climb, loss, optimizer, reward } from "./training.ts";
+import { advantage, climb, loss, optimizer, reward, trainer } from "./training.ts";
 
 const sampling = (defaults: { temperature: number; topP: number; topK: number; minP: number }) =>
   z
@@ -61,11 +61,39 @@ const taskSet = z.strictObject({
   samplesPerTask: count(1).default(1).describe("Sampled rollouts per task."),
 });
 
+const engines = z.strictObject({
+  urls: z.array(z.url()).min(1).describe("Base URL of each engine, without /v1. Paper: 6 engines."),
+  weightsFolder: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe(
+      "Folder in which the engines find checkpoints; null = checkpoints in the GPU worker's data folder.",
+    ),
+  calls: z
+    .enum(CALL_FORMATS)
+    .default("hermes-json")
+    .describe("What calls of tools look like in the model's text."),
+  turnsInFlight: count(1).default(64).describe("Turns in progress on one engine at most; others wait."),
+  pausedShare: share()
+    .default(0.5)
+    .describe(
+      "Share of the engines that may be paused at once while weights are published; at least one is.",
+    ),
+  onPublish: z
+    .enum(["finish", "continue"])
+    .default("finish")
+    .describe(
+      "finish: turns in progress end on the old weights first; continue: they go on with the new ones, and the version of each token is recorded.",
+    ),
+});
+
 const policy = z.strictObject({
   kind: z
     .enum(POLICY_KINDS)
     .describe(
-      "nano: the embedded log-linear repair policy; openai: a model behind an OpenAI-compatible server; stand-in: no policy at all, it knows every solution and uses it with a known chance, to show how pools are made.",
+      "nano: the embedded log-linear repair policy; openai: a model behind an OpenAI-compatible server, for evaluation; stand-in: no policy at all, it knows every solution and uses it with a known chance, to show how pools are made; vllm, sglang: a model whose weights are trained and published to engines of that kind.",
     ),
   baseUrl: z
     .url()
@@ -77,7 +105,9 @@ const policy = z.strictObject({
     .min(1)
     .nullable()
     .default(null)
-    .describe("Model name sent to the server. Paper: Qwen3.5-4B."),
+    .describe(
+      "openai: the model name sent to the server; vllm, sglang: the folder of the start weights, in Hugging Face's layout. Paper: Qwen3.5-4B.",
+    ),
   apiKeyEnv: z
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
@@ -90,6 +120,7 @@ const policy = z.strictObject({
     .nullable()
     .default(null)
     .describe("stand-in: chance that it solves a task worded at level 0, 1, 2 and 3."),
+  engines: engines.nullable().default(null).describe("vllm, sglang: the engines that serve the policy."),
 });
 
 const override = z.strictObject({
@@ -129,6 +160,7 @@ export const experimentSchema = z
       ),
     iterations: count(1).default(5).describe("Outer iterations: synthesise, climb, select. Paper: 5."),
     policy: policy.describe("What is trained."),
+    trainer: trainer.describe("What trains it."),
     environments: z
       .strictObject({ train: environmentNames.describe("Names of the environments pools are made from.") })
       .describe("Real packages, by their names in environments/catalogue.yaml."),

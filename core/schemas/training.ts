@@ -1,5 +1,6 @@
 /** Schema of what a climb makes of its rollouts: rewards, batches, advantages, loss, optimizer. */
 import { z } from "zod";
+import { TRAINER_KINDS } from "../policy.ts";
 import { count, positive, share, UNDISCLOSED } from "./fields.ts";
 
 export const reward = z
@@ -73,6 +74,24 @@ export const climb = z
       .describe(
         "Rollouts an iteration may spend, probes among them, so that arms with and without a filter cost the same: the climb ends with the last update that fits; null = no bound.",
       ),
+    pace: z
+      .strictObject({
+        kind: z
+          .enum(["exact", "async"])
+          .default("exact")
+          .describe(
+            "exact: each update trains on tokens of one known version, so that runs are repeatable; async: groups are collected whenever there is room, and none older than maxLag is trained on.",
+          ),
+        trajectories: count(1)
+          .default(256)
+          .describe("async: trajectories in progress at once. Paper: at most 256."),
+        stale: z
+          .enum(["refresh", "drop"])
+          .default("refresh")
+          .describe("async: a group that is too old is sampled anew, or left out and counted."),
+      })
+      .prefault({})
+      .describe("When groups are collected."),
   })
   .prefault({});
 
@@ -109,5 +128,34 @@ export const optimizer = z
     epsilon: positive().default(1e-8).describe(`Added to the root of the second moment. ${UNDISCLOSED}`),
     weightDecay: z.number().min(0).default(0.1).describe("Decoupled weight decay. Paper: 0.1."),
     clipNorm: positive().default(1).describe("Bound on the gradient's global norm. Paper: 1."),
+  })
+  .prefault({});
+
+export const trainer = z
+  .strictObject({
+    kind: z
+      .enum(TRAINER_KINDS)
+      .default("nano")
+      .describe("nano: of the embedded policy; torch: plain PyTorch; slime: Megatron and Ray by slime."),
+    size: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9.-]*$/)
+      .default("any")
+      .describe(
+        "torch, slime: names the machines that can hold the model; their GPU workers are started with it.",
+      ),
+    dtype: z
+      .enum(["bfloat16", "float32"])
+      .default("bfloat16")
+      .describe("Of the forward and backward pass. Paper: bfloat16."),
+    packTokens: count(1)
+      .default(65_536)
+      .describe(
+        "Tokens of one forward pass at most; rows are packed up to it, a longer row has one of its own.",
+      ),
+    gradientCheckpointing: z
+      .boolean()
+      .default(true)
+      .describe("Activations are computed again in the backward pass instead of kept."),
   })
   .prefault({});

@@ -17,6 +17,8 @@ export interface CompletionTurn {
   readonly sampling: Sampling;
   /** Unsigned 32-bit; the same turn with the same seed gives the same tokens. */
   readonly seed: number;
+  /** Turns of one rollout share a value: they go to one engine, which has their prefix in its cache. It changes no token. */
+  readonly affinity?: string;
   readonly signal?: AbortSignal;
 }
 
@@ -29,6 +31,11 @@ export interface Completion {
   readonly logProbs: readonly number[];
   readonly finish: "stop" | "length";
   readonly weightVersion: string;
+  /**
+   * Where weights changed within the turn (`onPublish: continue`): the version of each token from an index on, ascending, the first from 0.
+   * Absent = all are of `weightVersion`, which is the oldest of them.
+   */
+  readonly versions?: readonly { readonly from: number; readonly version: string }[];
   /** Where in `text` each token begins, where the server says so. */
   readonly offsets?: readonly number[];
   readonly usage: {
@@ -36,6 +43,8 @@ export interface Completion {
     readonly completionTokens: number;
     /** Of the prompt, what the server had in its cache; absent where it does not say. */
     readonly cachedTokens?: number;
+    /** Seconds the turn waited for room on an engine; absent where nothing is waited for. */
+    readonly queueSeconds?: number;
   };
 }
 

@@ -3,9 +3,12 @@
  * it gets that name only after its bytes are on disk; what a crash leaves is a file in `incoming/`, which the next open removes.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
+import { createReadStream, createWriteStream } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import type { ArtifactKind, ArtifactRef } from "../../core/artifact.ts";
@@ -19,6 +22,10 @@ export interface ArtifactStore {
   put(bytes: Uint8Array, kind: ArtifactKind): Promise<ArtifactRef>;
   /** Throws ArtifactError `missing` or `damaged`; never returns other bytes than were put. */
   get(ref: ArtifactRef): Promise<Uint8Array>;
+  /** As `put`, of a file of any size, which is read as a stream. */
+  putFile(file: string, kind: ArtifactKind): Promise<ArtifactRef>;
+  /** Writes the content to `file`, which appears whole or not at all, as a stream. Throws as `get` does. */
+  getFile(ref: ArtifactRef, file: string): Promise<void>;
   /** Local path of the content, for readers that want a file; only where the store has files. Nothing is verified. */
   path?(ref: ArtifactRef): string;
 }
@@ -109,6 +116,43 @@ async function removeLeftovers(incoming: string, now: number): Promise<void> {
   }
 }
 
+function damaged(file: string): ArtifactError {
+  return new ArtifactError(
+    "damaged",
+    `artifact ${file} is damaged: its content does not have the sha256 of its name; restore it from a copy, or make it anew: tadpole replay of the iteration that made it, or the experiment again under another --name`,
+  );
+}
+
+/** False where there is no file at `from`; `to` appears only once its content is known to be right. */
+async function copyVerified(from: string, sha256: string, to: string): Promise<boolean> {
+  const partial = `${to}.${temporaryName()}`;
+  const hash = createHash("sha256");
+  const hashed = new Transform({
+    transform(part: Buffer, _, done) {
+      hash.update(part);
+      done(null, part);
+    },
+  });
+  try {
+    await pipeline(createReadStream(from), hashed, createWriteStream(partial, { flags: "wx", flush: true }));
+    if (hash.digest("hex") !== sha256) throw damaged(from);
+    await rename(partial, to);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT" && !(await exists(from))) return false;
+    throw error;
+  } finally {
+    await rm(partial, { force: true });
+  }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Opens, and creates where needed, an artifact folder. Throws ArtifactError `unwritable` or `disk-full`. */
 export async function createLocalArtifacts(folder: string): Promise<ArtifactStore> {
   const { incoming, content: fileOf, removed } = artifactFiles(folder);
@@ -118,12 +162,14 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
   } catch (error) {
     throw writeError(error, folder);
   }
-  async function write(bytes: Uint8Array, file: string): Promise<void> {
+  /** `fill` writes a temporary file and says which file it becomes. */
+  async function write(fill: (handle: FileHandle) => Promise<string>): Promise<void> {
     const temporary = join(incoming, temporaryName());
     try {
       const handle = await open(temporary, "wx", 0o644);
+      let file: string;
       try {
-        await handle.writeFile(bytes);
+        file = await fill(handle);
         await handle.sync();
       } finally {
         await handle.close();
@@ -159,11 +205,14 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
       throw error;
     });
     if (bytes === null || sha256Of(bytes) === sha256) return bytes;
-    throw new ArtifactError(
-      "damaged",
-      `artifact ${file} is damaged: its content does not have the sha256 of its name; restore it from a copy, or make it anew: tadpole replay of the iteration that made it, or the experiment again under another --name`,
-    );
+    throw damaged(file);
   }
+
+  const missing = (ref: ArtifactRef) =>
+    new ArtifactError(
+      "missing",
+      `artifact ${fileOf(ref.sha256)} (${ref.kind}, ${ref.bytes} bytes) is missing: restore it from a copy, or run the experiment again under another --name, which makes the same content anew`,
+    );
 
   /** A damaged file is removed, so that the right content takes its place. */
   async function isIntact(sha256: string): Promise<boolean> {
@@ -182,19 +231,41 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
       const file = fileOf(sha256);
       // Renewed before it is read: what was there after that is not removed any more.
       const intact = (await renew(file)) && (await isIntact(sha256));
-      if (!intact) await write(bytes, file);
+      if (!intact)
+        await write(async (handle) => {
+          await handle.writeFile(bytes);
+          return file;
+        });
       return { uri: artifactUri(sha256), sha256, bytes: bytes.byteLength, kind };
+    },
+    async putFile(given, kind) {
+      const hash = createHash("sha256");
+      let bytes = 0;
+      let sha256 = "";
+      // Copied in any case: what is hashed is then what is kept, whatever happens to the file meanwhile.
+      await write(async (handle) => {
+        for await (const part of createReadStream(given) as AsyncIterable<Buffer>) {
+          hash.update(part);
+          bytes += part.length;
+          await handle.appendFile(part);
+        }
+        sha256 = hash.digest("hex");
+        return fileOf(sha256);
+      });
+      return { uri: artifactUri(sha256), sha256, bytes, kind };
     },
     async get(ref) {
       const sha256 = sha256Field(ref);
       // Garbage collection may take the file out and put it back while it is looked for.
       const bytes = (await read(sha256)) ?? (await read(sha256, removed(sha256))) ?? (await read(sha256));
-      if (bytes === null)
-        throw new ArtifactError(
-          "missing",
-          `artifact ${fileOf(ref.sha256)} (${ref.kind}, ${ref.bytes} bytes) is missing: restore it from a copy, or run the experiment again under another --name, which makes the same content anew`,
-        );
+      if (bytes === null) throw missing(ref);
       return bytes;
+    },
+    async getFile(ref, file) {
+      const sha256 = sha256Field(ref);
+      const places = [fileOf(sha256), removed(sha256), fileOf(sha256)];
+      for (const place of places) if (await copyVerified(place, sha256, file)) return;
+      throw missing(ref);
     },
     path: (ref) => fileOf(sha256Field(ref)),
   };

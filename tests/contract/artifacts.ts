@@ -1,4 +1,7 @@
 /** What every artifact store must do. Each implementation's test calls this with a way to open an empty one. */
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ArtifactStore, getJson, putJson, sha256Of } from "../../services/store/index.ts";
@@ -65,6 +68,29 @@ export function artifactContract(name: string, open: () => Promise<ArtifactsUnde
       });
       await under.store.put(bytes, "policy");
       expect(Buffer.from(await under.store.get(ref))).toEqual(bytes);
+    });
+
+    it("takes and gives files as it does bytes, and leaves nothing where the content is lost or damaged", async () => {
+      const folder = await mkdtemp(join(tmpdir(), "files-"));
+      try {
+        const [given, taken] = [join(folder, "given"), join(folder, "taken")];
+        // More than one part of a stream.
+        const bytes = Buffer.alloc(300_000, "the weights of a policy; ");
+        await writeFile(given, bytes);
+        const ref = await under.store.putFile(given, "policy");
+        expect(ref).toEqual(await under.store.put(bytes, "policy"));
+        await under.store.getFile(ref, taken);
+        expect((await readFile(taken)).equals(bytes)).toBe(true);
+        await rm(taken);
+        await under.damage(ref.sha256, "flip");
+        await expect(under.store.getFile(ref, taken)).rejects.toMatchObject({ kind: "damaged" });
+        await under.store.putFile(given, "policy");
+        await under.lose(ref.sha256);
+        await expect(under.store.getFile(ref, taken)).rejects.toMatchObject({ kind: "missing" });
+        expect(await readdir(folder)).toEqual(["given"]);
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
     });
 
     it("refuses a reference that is none", async () => {

@@ -126,7 +126,7 @@ export async function activityBenchOn(url: string, data: string): Promise<Activi
     artifacts,
     policy: {
       client: () => client!,
-      template: () => template,
+      template: async () => template,
       publish: async (policy) => void published.push(policy.id),
     },
     environments: environmentAccess({

@@ -310,7 +310,7 @@ describe("update", () => {
     const { startPolicy, update } = createGpuActivities({
       ...services,
       trainer,
-      startCheckpoint: async () => encodeCheckpoint(freshCheckpoint(weights)),
+      startCheckpoint: () => services.artifacts.put(encodeCheckpoint(freshCheckpoint(weights)), "policy"),
     });
     const start = await call(startPolicy, { seed: 1, kind: "nano" });
     const parent = change.parent ?? start;

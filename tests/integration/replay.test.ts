@@ -62,7 +62,7 @@ afterAll(async () => {
 
 /** Equal inputs make equal policies. */
 class CountingTrainer implements Trainer {
-  readonly name = "counting";
+  readonly name = "nano";
   updates = 0;
   broken = false;
 

@@ -80,7 +80,17 @@ const all = [
     destroyed: true,
   }),
   ...cases(SynthesisError, { infrastructure: true, cancelled: true }),
-  ...cases(TrainerError, { batch: false, diverged: true }),
+  ...cases(TrainerError, {
+    batch: false,
+    model: false,
+    diverged: true,
+    memory: true,
+    disk: true,
+    collective: true,
+    stalled: true,
+    untrained: true,
+    dead: true,
+  }),
   ...cases(BatchError, { format: false, row: false }),
   ...cases(CheckpointError, { truncated: false, format: false, version: false, "not-finite": true }),
 ];
