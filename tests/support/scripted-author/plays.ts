@@ -111,6 +111,118 @@ test('without it numbers are numbers', function (t) {
     check: { type: "migration", absent: ["dequal"], present: ["node:util"] },
     site: { file: "index.js", functionName: "<module>", line: 3 },
   },
+  {
+    name: "line-break",
+    environment: "roman",
+    type: "bug",
+    site: { file: "src/roman.py", functionName: "fromRoman", line: 94 },
+    gold: [
+      {
+        path: "src/roman.py",
+        from: "    if not romanNumeralPattern.search(s):",
+        to: "    if not romanNumeralPattern.fullmatch(s):",
+      },
+    ],
+    tests: [
+      file(
+        "src/test_line_breaks.py",
+        `import unittest
+
+import roman
+
+
+class TestLineBreaks(unittest.TestCase):
+
+    def test_at_the_end(self):
+        self.assertEqual(roman.fromRoman('MCMXC'), 1990)
+        for text in ('MCMXC\\n', 'x\\n'):
+            with self.assertRaises(roman.InvalidRomanNumeralError):
+                roman.fromRoman(text)
+`,
+      ),
+    ],
+    text: {
+      title: "roman: a line break after a numeral goes unnoticed",
+      body: "A numeral with a blank or any other character after it is refused. A line break at its end is not: the value is converted as if it were not there.",
+      contract:
+        "What ends with a line break is no numeral, and is refused like everything else that is none.",
+    },
+  },
+  {
+    name: "without-re",
+    environment: "roman",
+    type: "migration",
+    text: {
+      title: "roman: numerals are recognised by a second list of the digits",
+      body: "Which numerals are valid is written down twice: in the table that both directions convert by, and once more as a regular expression. The table says it all: a numeral is valid if its number is written just so.",
+      contract:
+        "No source imports `re`. Every numeral is converted as before, and what is none is refused by the same error.",
+    },
+    gold: [
+      { path: "src/roman.py", from: "import argparse\nimport re\n", to: "import argparse\n" },
+      {
+        path: "src/roman.py",
+        from: `# Define pattern to detect valid Roman numerals
+romanNumeralPattern = re.compile("""
+    ^                   # beginning of string
+    M{0,4}              # thousands - 0 to 4 M's
+    (CM|CD|D?C{0,3})    # hundreds - 900 (CM), 400 (CD), 0-300 (0 to 3 C's),
+                        #            or 500-800 (D, followed by 0 to 3 C's)
+    (XC|XL|L?X{0,3})    # tens - 90 (XC), 40 (XL), 0-30 (0 to 3 X's),
+                        #        or 50-80 (L, followed by 0 to 3 X's)
+    (IX|IV|V?I{0,3})    # ones - 9 (IX), 4 (IV), 0-3 (0 to 3 I's),
+                        #        or 5-8 (V, followed by 0 to 3 I's)
+    $                   # end of string
+    """, re.VERBOSE)
+
+
+`,
+        to: "",
+      },
+      {
+        path: "src/roman.py",
+        from: `    if not romanNumeralPattern.search(s):
+        raise InvalidRomanNumeralError('Invalid Roman numeral: %s' % s)
+
+`,
+        to: "",
+      },
+      {
+        path: "src/roman.py",
+        from: `            index += len(numeral)
+    return result
+`,
+        to: `            index += len(numeral)
+    if result >= 5000 or toRoman(result) != s:
+        raise InvalidRomanNumeralError('Invalid Roman numeral: %s' % s)
+    return result
+`,
+      },
+    ],
+    tests: [
+      file(
+        "src/test_numerals.py",
+        `import unittest
+
+import roman
+
+
+class TestNumerals(unittest.TestCase):
+
+    def test_every_number(self):
+        for number in range(5000):
+            self.assertEqual(roman.fromRoman(roman.toRoman(number)), number)
+
+    def test_numerals_that_are_none(self):
+        for text in ('IIII', 'VX', 'IC', 'MMMMM', 'XCX', 'MN', ' X', 'X1'):
+            with self.assertRaises(roman.InvalidRomanNumeralError):
+                roman.fromRoman(text)
+`,
+      ),
+    ],
+    check: { type: "migration", absent: ["re"], present: [] },
+    site: { file: "src/roman.py", functionName: "fromRoman", line: 94 },
+  },
 ];
 
 /** A task other than a bug begins with the package as it comes: what an author leaves in the tree solves it. */
