@@ -4,6 +4,13 @@
  */
 import type { UpdateMetrics, UpdateSettings } from "./trainer.ts";
 
+/**
+ * A trainer process is started in its session's folder as `<command> --session FOLDER --dtype float32|bfloat16 --pack-tokens N
+ * --gradient-checkpointing on|off [--cpu]`, with its token in the environment variable `TADPOLE_TRAINER_TOKEN`; what it prints is its log. It makes
+ * the folder of a socket itself where FOLDER is too long for one (107 bytes).
+ */
+export const TOKEN_VARIABLE = "TADPOLE_TRAINER_TOKEN";
+
 /** `session.json`: written, by rename, once the process listens. */
 export interface SessionFile {
   readonly pid: number;
@@ -18,7 +25,7 @@ export interface SessionFile {
 export type TrainerRequest = { readonly id: number; readonly token: string } & (
   | { readonly op: "hello" }
   | ({ readonly op: "update" } & UpdateOrder)
-  /** Ends the process once it is idle. */
+  /** Ends the process once it is idle, with exit code 0. */
   | { readonly op: "stop" }
 );
 
