@@ -69,8 +69,10 @@ test('command', function (t) {
   ],
 };
 
+/** Too little code for a feature. */
 const DEFAULT: Authored = {
   ...SHALLOW,
+  type: "bug",
   text: {
     title: "camelize: empty keys",
     body: "A key of underscores alone comes out as no key at all.",
