@@ -5,9 +5,10 @@
  * agent's tree has not. A value that the solved code computes is nobody's to say. What a sentence means is judged by nothing here: that a
  * contract is true, or complete where tests and solution share no new word, is for the probes to find out.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { FileChange, StatementLevel, Task, TypeCheck } from "../../core/task.ts";
+import { baseTexts, filesOf } from "./base-tree.ts";
 import { textsOf } from "./changes.ts";
 import { mentionsOf } from "./mentions.ts";
 import { writeStatement } from "./statement.ts";
@@ -32,17 +33,7 @@ const SOURCE_FILE = /\.([cm]?[jt]sx?|py|go)$/;
 
 /** Text files of the tree that the agent is given, by path. */
 export function agentTree(root: string, task: Pick<Task, "base" | "hiddenFiles">): Map<string, string> {
-  const files = new Map<string, string>();
-  const read = (below: string): void => {
-    for (const entry of readdirSync(join(root, below), { withFileTypes: true })) {
-      const path = below === "" ? entry.name : `${below}/${entry.name}`;
-      if (entry.isDirectory()) read(path);
-      else if (entry.isFile()) files.set(path, readFileSync(join(root, path), "utf8"));
-    }
-  };
-  read("");
-  for (const change of task.base) if (change.kind === "delete") files.delete(change.path);
-  for (const [path, text] of textsOf(task.base)) files.set(path, text);
+  const files = baseTexts(root, task.base, filesOf(root));
   for (const path of task.hiddenFiles) files.delete(path);
   for (const [path, text] of files) if (text.includes(BINARY)) files.delete(path);
   return files;

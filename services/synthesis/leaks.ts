@@ -1,7 +1,7 @@
 /** Leak checks: what a statement must not say at its level, and copies of the answer that a tree must not hold. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import type { FileChange, Statement, Task } from "../../core/task.ts";
+import { baseText, baseTexts, filesOf } from "./base-tree.ts";
 import { textsOf } from "./changes.ts";
 import { pastedFrom } from "./pasted.ts";
 import { packageOf } from "./statement.ts";
@@ -161,14 +161,6 @@ export function windowOf(base: string, solved: string): string {
 /** Code and source maps. Documentation may quote the source; a declaration file holds no code. */
 const CODE = /(?<!\.d)\.((c|m)?(js|ts)x?(\.map)?|py|go)$/;
 
-function codeFiles(root: string, below = ""): string[] {
-  return readdirSync(join(root, below), { withFileTypes: true }).flatMap((entry) => {
-    const path = below === "" ? entry.name : `${below}/${entry.name}`;
-    if (entry.isDirectory()) return codeFiles(root, path);
-    return entry.isFile() && CODE.test(path) ? [path] : [];
-  });
-}
-
 /**
  * Code files of the agent's tree that hold the answer to a change: its new lines with their neighbours stand in a file that the solution
  * leaves alone. Copies of whole sources are refused when an environment is prepared; this finds a copy of a part. `changes`: the base tree,
@@ -180,19 +172,16 @@ export function answersElsewhere(
   gold: readonly FileChange[],
 ): string[] {
   const solved = textsOf(gold);
-  const known = (path: string): string =>
-    existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : "";
   const windows = changes.flatMap((change) => {
-    const broken = textsOf(change);
-    return [...solved].flatMap(([path, text]) => {
-      const before = broken.get(path) ?? known(path);
-      return before === text ? [] : [windowOf(before, text)];
-    });
+    const before = baseText(root, change);
+    return [...solved].flatMap(([path, text]) =>
+      before(path) === text ? [] : [windowOf(before(path), text)],
+    );
   });
-  const added = changes.flatMap((change) => [...textsOf(change)]).filter(([path]) => CODE.test(path));
-  const tree = new Map([...codeFiles(root).map((path) => [path, known(path)] as const), ...added]);
-  return [...tree].flatMap(([path, text]) => {
+  const isOther = (path: string): boolean => CODE.test(path) && !solved.has(path);
+  const others = baseTexts(root, changes.flat(), filesOf(root).filter(isOther));
+  return [...others].flatMap(([path, text]) => {
     const holds = windows.some((window) => window !== "" && dense(text).includes(window));
-    return holds && !solved.has(path) ? [path] : [];
+    return holds && isOther(path) ? [path] : [];
   });
 }

@@ -1,9 +1,8 @@
 /** How near an agent's change came to the intended one: its lines, its functions, its files. For diagnoses; no reward rests on it. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Reach } from "../../core/diagnosis.ts";
 import type { FileChange, Task } from "../../core/task.ts";
 import { languageOf } from "../languages/index.ts";
+import { baseText } from "./base-tree.ts";
 import { textsOf } from "./changes.ts";
 import { type Hunk, hunksOf } from "./gates/hunks.ts";
 
@@ -23,19 +22,7 @@ export function reachOf(
   task: Pick<Task, "base" | "gold">,
   change: readonly FileChange[],
 ): Reached {
-  const base = textsOf(task.base);
-  const gone = new Set(task.base.filter(({ kind }) => kind === "delete").map(({ path }) => path));
-  const before = (path: string): string => {
-    const known = base.get(path);
-    if (known !== undefined) return known;
-    if (gone.has(path)) return "";
-    try {
-      return readFileSync(join(root, path), "utf8");
-    } catch {
-      // New, or no file.
-      return "";
-    }
-  };
+  const before = baseText(root, task.base);
   const byFile = (changes: readonly FileChange[]): Map<string, readonly Hunk[]> => {
     const after = textsOf(changes);
     return new Map(changes.map(({ path }) => [path, hunksOf(path, before(path), after.get(path) ?? "")]));

@@ -1,9 +1,8 @@
 /** Rewriting a task's text with its author's model: the same change and tests, other words, and the gates of statements in between. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { AuthoredText, FileChange, StatementLevel, Task, TaskOrigin } from "../../core/task.ts";
 import { rewriteText } from "../author/index.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
+import { baseText } from "./base-tree.ts";
 import { taskId, textsOf } from "./changes.ts";
 import { type Benchmark, contaminated } from "./contamination.ts";
 import { determined, hiddenTests } from "./determined.ts";
@@ -96,21 +95,15 @@ const specified = (contract: string): string[] => [
 
 /** The lines that the solution takes away and adds, by file. */
 function goldText(root: string, task: Task): string {
-  const base = textsOf(task.base);
+  const before = baseText(root, task.base);
   const after = textsOf(task.gold);
-  return task.gold.map((change) => fileText(change, base, after, root)).join("\n\n");
+  return task.gold.map((change) => fileText(change, before(change.path), after)).join("\n\n");
 }
 
-function fileText(
-  { path, kind }: FileChange,
-  base: ReadonlyMap<string, string>,
-  after: ReadonlyMap<string, string>,
-  root: string,
-): string {
+function fileText({ path, kind }: FileChange, old: string, after: ReadonlyMap<string, string>): string {
   if (kind !== "write") return `${path}: ${kind === "delete" ? "deleted" : "a link"}`;
-  const [old, now] = [base.get(path) ?? onDisk(join(root, path)), after.get(path)!];
   const lines = old.split("\n");
-  const hunks = hunksOf(path, old, now).map(({ start, end, lines: added }) =>
+  const hunks = hunksOf(path, old, after.get(path)!).map(({ start, end, lines: added }) =>
     [
       `@@ line ${start + 1}`,
       ...lines.slice(start, end).map((line) => `-${line}`),
@@ -118,13 +111,4 @@ function fileText(
     ].join("\n"),
   );
   return `${path}:\n${hunks.join("\n")}`;
-}
-
-function onDisk(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    // A file that the solution adds.
-    return "";
-  }
 }

@@ -1,5 +1,5 @@
 /** Files of an environment's tree that a check looks at: its code, tests aside. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { PreparedEnvironment } from "../../environments/types.ts";
 import { testMounts } from "../../grading/index.ts";
@@ -21,6 +21,3 @@ export function codeFiles({ root, entry }: Pick<PreparedEnvironment, "root" | "e
     });
   return visit("").sort();
 }
-
-export const textOf = ({ root }: Pick<PreparedEnvironment, "root">, path: string): string =>
-  readFileSync(join(root, path), "utf8");

@@ -8,9 +8,10 @@ import type { FileChange, TestCommand, TypeCheck } from "../../../core/task.ts";
 import { languageOfEntry } from "../../environments/index.ts";
 import type { PreparedEnvironment } from "../../environments/types.ts";
 import { testMounts } from "../../grading/index.ts";
+import { baseCode } from "../base-tree.ts";
 import { textsOf, writeText } from "../changes.ts";
 import type { Candidate } from "../types.ts";
-import { codeFiles, textOf } from "./files.ts";
+import { codeFiles } from "./files.ts";
 import { CHECK_SCOPE, importNames, speedNames, structureName } from "./names.ts";
 
 export { CHECK_SCOPE } from "./names.ts";
@@ -99,10 +100,8 @@ const LOADS =
 
 /** Of the base tree: what it loads in such ways is no way out of a migration. */
 function loadingTexts(environment: PreparedEnvironment, base: Candidate["base"]): string[] {
-  const texts = new Map(codeFiles(environment).map((path) => [path, textOf(environment, path)]));
-  for (const [path, text] of textsOf(base)) texts.set(path, text);
   const python = languageOfEntry(environment.entry) === "python";
-  return [...texts]
+  return [...baseCode(environment, base)]
     .filter(([path, text]) => path.endsWith(".py") === python && !path.endsWith(".go") && LOADS.test(text))
     .map(([, text]) => text);
 }
@@ -118,9 +117,7 @@ function speed(
     return { none: "check.workload: expected a script, found a deletion or a link" };
   if (!/\.(?:[cm]?[jt]s|py|go)$/.test(workload.path))
     return { none: `check.workload: ${workload.path} is no script of Node, Python or Go` };
-  const texts = new Map(codeFiles(environment).map((path) => [path, textOf(environment, path)]));
-  for (const [path, text] of textsOf(base)) texts.set(path, text);
-  for (const { kind, path } of base) if (kind === "delete") texts.delete(path);
+  const texts = baseCode(environment, base);
   const bytes = [...texts.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   if (bytes > MAX_BASE_BYTES)
     return { none: `the base tree's code has ${bytes} bytes: a check carries at most ${MAX_BASE_BYTES}` };

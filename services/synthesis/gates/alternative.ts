@@ -1,9 +1,9 @@
 /** alternative: gold written in another way that means the same must pass, too: with a comment, and with other names where these can be derived. */
 import { composeChanges } from "../../../core/changes.ts";
 import { languageOf } from "../../languages/index.ts";
+import { baseText } from "../base-tree.ts";
 import { textsOf, writeText } from "../changes.ts";
 import { alternativeOf } from "./alternatives.ts";
-import { baseTexts } from "./base-texts.ts";
 import { hunksOf } from "./hunks.ts";
 import { Refused, type Trial } from "./trial.ts";
 
@@ -51,7 +51,7 @@ function withComment(path: string, text: string): string | undefined {
 
 function otherNames(trial: Trial) {
   const { gold } = trial.candidate;
-  const before = baseTexts(trial);
+  const before = baseText(trial.environment.root, trial.candidate.base);
   for (const [path, text] of textsOf(gold)) {
     const added = hunksOf(path, before(path), text).flatMap(({ lines }) => lines);
     const found = alternativeOf(path, text, added);

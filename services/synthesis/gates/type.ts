@@ -1,9 +1,9 @@
 /** type: what a refactoring, a migration or a speed-up must show beside its tests, and no mutation in disguise. */
 import type { StructuralAssertion, TypeCheck } from "../../../core/task.ts";
 import { normalisedTokens } from "../../languages/index.ts";
+import { baseText } from "../base-tree.ts";
 import { textsOf } from "../changes.ts";
 import { CHECK_SCOPE, importNames, speedNames, structureName } from "../checks/names.ts";
-import { baseTexts } from "./base-texts.ts";
 import { Refused, several, type Trial } from "./trial.ts";
 
 /** Tokens that a feature must bring, at least, beside new tests: an operator, a constant or a guard put right is a bug fix. */
@@ -29,7 +29,7 @@ function feature(trial: Trial): void {
   // The environment's tests may be younger than a commit, and hold those that it brought.
   if (fresh.length === 0 && candidate.origin?.commit === undefined)
     throw new Refused("type", "no new test: what the package's own tests ask for is a bug fix");
-  const before = baseTexts(trial);
+  const before = baseText(trial.environment.root, trial.candidate.base);
   const added = [...textsOf(candidate.gold)].reduce(
     (sum, [path, text]) => sum + newTokens(path, before(path), text),
     0,

@@ -3,9 +3,9 @@
  * Hunks are dropped only where a candidate brings its own tests: an operator's edit is one hunk, and a combination's edits were tried alone.
  */
 import type { FileChange } from "../../../core/task.ts";
+import { baseText } from "../base-tree.ts";
 import { textsOf, writeText } from "../changes.ts";
 import { codeFiles } from "../checks/files.ts";
-import { baseTexts } from "./base-texts.ts";
 import { applyHunks, type Hunk, hunksOf, isCode, isObservable } from "./hunks.ts";
 import { Refused, type Trial } from "./trial.ts";
 
@@ -30,7 +30,7 @@ export async function wrongSolution(trial: Trial): Promise<void> {
 /** The largest hunks first; a gold of one hunk loses the second half of it. */
 function withoutHunks(trial: Trial): WrongSolution[] {
   const { gold } = trial.candidate;
-  const before = baseTexts(trial);
+  const before = baseText(trial.environment.root, trial.candidate.base);
   const all = [...textsOf(gold)].flatMap(([path, text]) => hunksOf(path, before(path), text));
   const telling = all.filter((hunk) => isObservable(before(hunk.path), hunk));
   const size = ({ start, end, lines }: Hunk) => end - start + lines.length;
@@ -73,7 +73,7 @@ function halved(hunk: Hunk): Hunk | undefined {
 
 /** A file that nobody asked for, and a comment in the place where gold works. */
 function unrelated(trial: Trial): WrongSolution {
-  const before = baseTexts(trial);
+  const before = baseText(trial.environment.root, trial.candidate.base);
   const path = trial.candidate.gold.find(({ kind, path }) => kind === "write" && before(path) !== "")?.path;
   const note = writeText("notes/unrelated.txt", "nothing\n");
   if (path === undefined) return { what: "an unrelated file", change: [note] };
