@@ -90,7 +90,11 @@ async function draw(
     index,
     candidate: await keepCandidate(
       services,
-      { index, environment: chosen, diversity: attributesOf(chosen.name, candidate) },
+      {
+        index,
+        environment: chosen,
+        diversity: attributesOf({ name: chosen.name, root: environment.root }, candidate),
+      },
       candidate,
     ),
   };

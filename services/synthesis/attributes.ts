@@ -2,6 +2,7 @@
 import type { Attributes } from "../../core/diversity.ts";
 import { sketchOf } from "../../core/similarity.ts";
 import { languageOf, MODULE_FUNCTION, normalisedTokens } from "../languages/index.ts";
+import { baseText } from "./base-tree.ts";
 import { textsOf } from "./changes.ts";
 import type { Candidate } from "./types.ts";
 
@@ -28,11 +29,12 @@ export function changedParts(file: string, before: string, after: string): [stri
 }
 
 /** Names and literals as their kind: what was only renamed has the same sketch. */
-function changeTokens({ base, gold }: Pick<Candidate, "base" | "gold">): string[] {
+function changeTokens(root: string, { base, gold }: Pick<Candidate, "base" | "gold">): string[] {
   const solved = textsOf(gold);
-  const broken = textsOf(base);
-  return [...new Set([...broken.keys(), ...solved.keys()])].sort().flatMap((file) => {
-    const parts = changedParts(file, broken.get(file) ?? "", solved.get(file) ?? "");
+  const before = baseText(root, base);
+  const changed = new Set(gold.map(({ path }) => path));
+  return [...changed].sort().flatMap((file) => {
+    const parts = changedParts(file, before(file), solved.get(file) ?? "");
     return parts.flatMap((part, side) => [
       side === 0 ? "<before>" : "<after>",
       ...normalisedTokens(file, part).slice(0, MAX_TOKENS),
@@ -45,12 +47,16 @@ function lineageOf({ origin }: Candidate): string | null {
   return origin?.commit === undefined ? null : `commit ${origin.commit.sha}`;
 }
 
-export function attributesOf(environment: string, candidate: Candidate): Attributes {
+/** `root` is the environment's snapshot. */
+export function attributesOf(
+  { name, root }: { readonly name: string; readonly root: string },
+  candidate: Candidate,
+): Attributes {
   const { sites } = candidate;
   return {
-    files: [...new Set(sites.map(({ file }) => `${environment}#${file}`))],
+    files: [...new Set(sites.map(({ file }) => `${name}#${file}`))],
     operators: [...new Set(sites.map(({ operator }) => operator))],
     lineage: lineageOf(candidate),
-    sketch: sketchOf(changeTokens(candidate)),
+    sketch: sketchOf(changeTokens(root, candidate)),
   };
 }

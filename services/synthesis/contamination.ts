@@ -53,17 +53,18 @@ export function openBenchmark({ name, runs }: BenchmarkFile): Benchmark {
   return { name, runs: new Set(hashes) };
 }
 
-/** What of a candidate is its own: its words, the lines that its solution adds, the tests that it brings. */
-export function ownTexts(candidate: {
-  readonly text?: AuthoredText;
-  readonly base: readonly FileChange[];
-  readonly gold: readonly FileChange[];
-  readonly tests?: readonly FileChange[];
-}): { readonly part: string; readonly text: string }[] {
+/** What of a candidate is its own: its words, the lines that its solution adds, the tests that it brings. `before` reads the base tree. */
+export function ownTexts(
+  candidate: {
+    readonly text?: AuthoredText;
+    readonly gold: readonly FileChange[];
+    readonly tests?: readonly FileChange[];
+  },
+  before: (path: string) => string,
+): { readonly part: string; readonly text: string }[] {
   const { text, tests = [] } = candidate;
-  const before = textsOf(candidate.base);
   const added = [...textsOf(candidate.gold)].map(([path, solved]) => {
-    const known = new Set((before.get(path) ?? "").split("\n"));
+    const known = new Set(before(path).split("\n"));
     return solved
       .split("\n")
       .filter((line) => !known.has(line))

@@ -20,13 +20,12 @@ function squeeze(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-/** Lines of the solved tree that the base tree's files lack: the text of the answer. */
-export function goldLines(base: readonly FileChange[], gold: readonly FileChange[]): string[] {
-  const before = textsOf(base);
+/** Lines of the solved tree that the base tree's files lack: the text of the answer. `before` reads the base tree. */
+export function goldLines(before: (path: string) => string, gold: readonly FileChange[]): string[] {
   const lines = new Set<string>();
   for (const [path, text] of textsOf(gold)) {
     if (PROSE.test(path)) continue;
-    const known = new Set((before.get(path) ?? "").split("\n").map(squeeze));
+    const known = new Set(before(path).split("\n").map(squeeze));
     for (const line of text.split("\n").map(squeeze))
       if (line.length >= TELLING_CHARACTERS && !known.has(line)) lines.add(line);
   }
@@ -59,18 +58,20 @@ function encodedIn(text: string): string[] {
   ];
 }
 
-/** What the statement gives away beyond its level; one phrase each. Empty = no leak. */
-export function findLeaks(task: Task, statement: Statement): readonly string[] {
+/** What the statement gives away beyond its level; one phrase each. Empty = no leak. `root` is the environment's snapshot. */
+export function findLeaks(task: Task, statement: Statement, root: string): readonly string[] {
+  const before = baseText(root, task.base);
   const text = squeeze(statement.text);
   const said = [statement.text, ...encodedIn(statement.text)].join("\n");
   const folded = squeeze(said).toLowerCase();
   const leaks: string[] = [];
-  for (const line of goldLines(task.base, task.gold))
+  for (const line of goldLines(before, task.gold))
     if (folded.includes(line.toLowerCase())) leaks.push(`a line of the gold change: ${line}`);
   leaks.push(...hiddenTests(task, text));
   leaks.push(...(task.facts.text === undefined ? templatePlaces : authoredPlaces)(task, statement));
   if (task.facts.text !== undefined && leaks.length === 0) {
-    const pasted = pastedFrom(textsOf(task.base), textsOf(task.gold), said);
+    const old = baseTexts(root, task.base, [...textsOf(task.gold).keys()]);
+    const pasted = pastedFrom(old, textsOf(task.gold), said);
     if (pasted !== null) leaks.push(`an expression of the gold change: ${pasted}`);
   }
   const { reproduction } = task.facts;

@@ -67,7 +67,7 @@ function judged(
     id: taskId(worded),
     facts: { ...worded.facts, ...(neededLevel > 0 && { neededLevel }) },
   };
-  const leaks = LEVELS.flatMap((level) => findLeaks(made, writeStatement(made, level)));
+  const leaks = LEVELS.flatMap((level) => findLeaks(made, writeStatement(made, level), root));
   const said = [text.title, text.body, text.contract].join("\n");
   const unsaid = specified(facts.text?.contract ?? "").filter((span) => !said.includes(span));
   // Change and tests are those of the task before, which were looked at.

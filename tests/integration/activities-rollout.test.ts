@@ -11,6 +11,7 @@ import type { Trajectory } from "../../core/trajectory.ts";
 import { environmentFiles } from "../../services/environments/index.ts";
 import { type PolicyClient, PolicyError } from "../../services/policy/index.ts";
 import { findRollout, getJson } from "../../services/store/index.ts";
+import { baseText } from "../../services/synthesis/base-tree.ts";
 import { goldLines } from "../../services/synthesis/leaks.ts";
 import { smallestSettings as settings } from "../support/smallest.ts";
 import { bash, sayCall, sayer } from "../unit/harness-policy.ts";
@@ -175,7 +176,7 @@ describe("rollout", () => {
       .flatMap((path) => files.get(path)!.split("\n"))
       .map((line) => line.trim())
       .filter((line) => line.length >= 8 && !open.some((text) => text.includes(line)));
-    const gold = goldLines(task.base, task.gold);
+    const gold = goldLines(baseText(environment.root, task.base), task.gold);
     expect(task.hiddenFiles.length).toBeGreaterThan(0);
     expect(secret.length).toBeGreaterThan(0);
     expect(gold.length).toBeGreaterThan(0);

@@ -76,7 +76,7 @@ describe.each([
       expect((await grading.grade({ ...grade, change: [] })).outcome).toBe("failed");
       expect(task.hiddenFiles.length).toBeGreaterThan(0);
       for (const level of [0, 1, 2, 3] as const)
-        expect(findLeaks(task, writeStatement(task, level))).toEqual([]);
+        expect(findLeaks(task, writeStatement(task, level), environment.root)).toEqual([]);
       const { reproduction } = task.facts;
       if (language !== "python") expect(reproduction).toBeNull();
       else {

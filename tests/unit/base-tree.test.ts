@@ -2,14 +2,17 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import type { FileChange } from "../../core/task.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { FileChange, Task } from "../../core/task.ts";
 import { loadCatalogue } from "../../services/environments/index.ts";
 import type { PreparedEnvironment } from "../../services/environments/types.ts";
+import { attributesOf } from "../../services/synthesis/attributes.ts";
 import { baseCode, baseText, filesOf } from "../../services/synthesis/base-tree.ts";
 import { writeText } from "../../services/synthesis/changes.ts";
 import { checkOf } from "../../services/synthesis/checks/index.ts";
-import { answersElsewhere } from "../../services/synthesis/leaks.ts";
+import { ownTexts } from "../../services/synthesis/contamination.ts";
+import { answersElsewhere, findLeaks } from "../../services/synthesis/leaks.ts";
+import type { Candidate } from "../../services/synthesis/types.ts";
 
 let root: string;
 let environment: PreparedEnvironment;
@@ -54,9 +57,11 @@ it("finds no answer in a file that the base deletes", () => {
 
 it("takes a way of loading for known only where the base tree has it", () => {
   const known = (base: readonly FileChange[]) => {
-    const candidate = {
-      ...{ type: "migration", generator: "llm", base, gold: [], sites: [], functions: [] },
-    } as const;
+    const candidate: Candidate = {
+      type: "migration",
+      generator: "llm",
+      ...{ base, gold: [], sites: [], functions: [] },
+    };
     const check = { type: "migration", absent: ["left-pad"], present: [] } as const;
     const made = checkOf(environment, candidate, check);
     if ("none" in made) throw new Error(made.none);
@@ -66,4 +71,58 @@ it("takes a way of loading for known only where the base tree has it", () => {
   };
   expect(known([])).toEqual([DYNAMIC]);
   expect(known(BASE)).toEqual([]);
+});
+
+describe("a solution of the snapshot as it is", () => {
+  const added = "exports.mean = (values) => exports.sum(values) / values.length;\n";
+  const gold = [writeText("index.js", `${SUM}${added}`)];
+  const site = { file: "index.js", functionName: "mean", line: 2, operator: "feature: x" };
+  const sketchFrom = (base: readonly FileChange[], before = SUM) => {
+    writeFileSync(join(root, "index.js"), before);
+    const candidate = {
+      type: "feature",
+      generator: "llm",
+      base,
+      gold,
+      sites: [site],
+      functions: [],
+    } as const;
+    try {
+      return attributesOf({ name: "small", root }, candidate).sketch;
+    } finally {
+      writeFileSync(join(root, "index.js"), SUM);
+    }
+  };
+
+  it("is told by what it adds alone", () => {
+    const own = ownTexts({ gold }, baseText(root, []));
+    expect(own).toContainEqual({ part: "the solution", text: added.trimEnd() });
+  });
+
+  it("has the sketch of the same solution of a base that says what it begins with", () => {
+    expect(sketchFrom([])).toBe(sketchFrom([writeText("index.js", SUM)], ""));
+    expect(sketchFrom([])).toBe(sketchFrom([writeText("other.js", "1;\n")]));
+    expect(sketchFrom([])).not.toBe(sketchFrom([], ""));
+  });
+
+  it("may be described by lines that were there before", () => {
+    const text = { title: "A mean of numbers is missing", body: SUM.trim(), contract: "" };
+    const task: Task = {
+      ...{
+        id: "t0000000000000001",
+        environment: "small@1-0",
+        type: "feature",
+        generator: "llm",
+        base: [],
+        gold,
+      },
+      ...{ hiddenFiles: [], failToPass: [], passToPass: [], functions: [] },
+      facts: { sites: [], reproduction: null, text },
+    };
+    const leaks = (body: string) =>
+      findLeaks(task, { taskId: task.id, level: 0, text: `${text.title}\n\n${body}`, hash: "" }, root);
+    expect(leaks(SUM)).toEqual([]);
+    expect(leaks("as values.reduce((total, value) => total + value, 0) does")).toEqual([]);
+    expect(leaks(added)).toHaveLength(1);
+  });
 });

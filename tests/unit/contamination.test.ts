@@ -54,12 +54,14 @@ describe("contaminated", () => {
 
 describe("ownTexts", () => {
   it("is the words, the lines that the solution adds, and the tests that come with it", () => {
-    const own = ownTexts({
-      text: { title: "T", body: "B", contract: "C" },
-      base: [writeText("a.js", "one\ntwo\n")],
-      gold: [writeText("a.js", "one\nthree\n")],
-      tests: [writeText("t.js", "test")],
-    });
+    const own = ownTexts(
+      {
+        text: { title: "T", body: "B", contract: "C" },
+        gold: [writeText("a.js", "one\nthree\n")],
+        tests: [writeText("t.js", "test")],
+      },
+      (path) => (path === "a.js" ? "one\ntwo\n" : ""),
+    );
     expect(own).toEqual([
       { part: "the text", text: "T\nB\nC" },
       { part: "the solution", text: "three" },

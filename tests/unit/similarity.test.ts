@@ -1,6 +1,9 @@
 /** Sketches: equal for equal texts, close for close ones, far for others. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { random } from "../../core/random.ts";
 import { SKETCH_LENGTH, sketchDistance, sketchOf } from "../../core/similarity.ts";
 import { attributesOf, changedParts } from "../../services/synthesis/attributes.ts";
@@ -64,6 +67,10 @@ function longest(words) {
   return words.reduce((best, word) => (word.length > best.length ? word : best), "");
 }
 `;
+/** A snapshot with the source; nobody reads what a candidate's base writes. */
+const SHOP = { name: "shop", root: mkdtempSync(join(tmpdir(), "similarity-")) };
+writeFileSync(join(SHOP.root, "index.js"), SOURCE);
+afterAll(() => rmSync(SHOP.root, { recursive: true, force: true }));
 const candidate = (from: string, to: string, source = SOURCE): Candidate => ({
   type: "bug",
   generator: "mutation",
@@ -73,7 +80,7 @@ const candidate = (from: string, to: string, source = SOURCE): Candidate => ({
   functions: ["shop#index.js#total"],
 });
 const distance = (one: Candidate, other: Candidate) =>
-  sketchDistance(attributesOf("shop", one).sketch, attributesOf("shop", other).sketch);
+  sketchDistance(attributesOf(SHOP, one).sketch, attributesOf(SHOP, other).sketch);
 
 describe("attributesOf", () => {
   const plus = candidate("sum += value", "sum -= value");
@@ -91,13 +98,13 @@ describe("attributesOf", () => {
   });
 
   it("names files with their environment, operators once, and the commit or task it comes from", () => {
-    expect(attributesOf("shop", plus)).toMatchObject({
+    expect(attributesOf(SHOP, plus)).toMatchObject({
       ...{ files: ["shop#index.js"], operators: ["arithmetic"], lineage: null },
     });
     const commit = { repository: "r", sha: "abc", parent: "def" };
-    expect(attributesOf("shop", { ...plus, origin: { commit } }).lineage).toBe("commit abc");
+    expect(attributesOf(SHOP, { ...plus, origin: { commit } }).lineage).toBe("commit abc");
     const revises = { task: "t1", action: "harden", round: 1 };
-    expect(attributesOf("shop", { ...plus, origin: { commit, revises } }).lineage).toBe("task t1");
+    expect(attributesOf(SHOP, { ...plus, origin: { commit, revises } }).lineage).toBe("task t1");
   });
 });
 

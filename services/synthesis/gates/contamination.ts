@@ -1,4 +1,5 @@
 /** contamination: a task shares no 13 words in a row with a benchmark that it is measured on. */
+import { baseText } from "../base-tree.ts";
 import { contaminated, ownTexts } from "../contamination.ts";
 import { hiddenTests } from "../determined.ts";
 import { writeStatement } from "../statement.ts";
@@ -8,7 +9,8 @@ type Texts = Parameters<typeof contaminated>[0];
 
 /** What it brings, before anything runs. */
 export function contamination(trial: Trial): void {
-  look(trial, ownTexts(trial.candidate));
+  const { candidate, environment } = trial;
+  look(trial, ownTexts(candidate, baseText(environment.root, candidate.base)));
 }
 
 /** What it came to: its most specific statement, and the environment's own tests that it hides. */

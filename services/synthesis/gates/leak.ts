@@ -14,7 +14,7 @@ export function leakOfTree({ candidate: { base, gold, parts }, environment: { ro
 
 export function leakOfStatements(trial: Trial): void {
   for (const level of LEVELS) {
-    const leaks = findLeaks(trial.task, writeStatement(trial.task, level));
+    const leaks = findLeaks(trial.task, writeStatement(trial.task, level), trial.environment.root);
     if (leaks.length > 0) throw new Refused("leak", `level ${level} tells ${leaks.join("; ")}`);
   }
   trial.pass("leak", "the answer stands nowhere else in the tree, and no level tells more than it may");

@@ -3,6 +3,7 @@ import type { FileChange } from "../../../core/task.ts";
 import { type History, isProgram, readTree, type Tree } from "../../environments/index.ts";
 import type { PreparedEnvironment } from "../../environments/types.ts";
 import { MODULE_FUNCTION } from "../../languages/index.ts";
+import { baseText } from "../base-tree.ts";
 import { goldLines } from "../leaks.ts";
 import { functionKey } from "../split.ts";
 import type { Candidate } from "../types.ts";
@@ -78,7 +79,7 @@ export async function candidateOf(
   const changed = new Set(sources.map(({ path }) => path));
   const part = (tree: Tree, paths: ReadonlySet<string>): Tree =>
     new Map([...tree].filter(([path]) => paths.has(path)));
-  // With the answer's own files in it, whatever the snapshot has: what is new in them is told by it.
+  // With the answer's own files in it, whatever the snapshot has: the candidate says by itself what it begins with.
   const base = treeChanges(snapshot, before, changed);
   const gold = treeChanges(part(before, changed), part(after, changed));
   const tested = new Set(tests.map(({ path }) => path));
@@ -92,7 +93,7 @@ export async function candidateOf(
     type,
     message: commit.message,
     files: gold.map(({ path }) => path),
-    goldLines: goldLines(base, gold),
+    goldLines: goldLines(baseText(environment.root, base), gold),
     inner,
   });
   return {
