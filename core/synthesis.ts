@@ -3,13 +3,21 @@
 import type { GeneratorName } from "./task.ts";
 
 /** Generators that make the same candidate from the same seed wherever they run: fixed sets are made by them alone. */
-const REPEATABLE = ["mutation", "combination", "removal"] as const satisfies readonly GeneratorName[];
+const REPEATABLE = [
+  "mutation",
+  "combination",
+  "removal",
+  "exercise",
+] as const satisfies readonly GeneratorName[];
 
 /** A pool's mix without the generators that depend on a repository's history or a model; mutations alone where nothing is left. */
 export function repeatableMix(
   mix: Readonly<Record<GeneratorName, number>>,
 ): Readonly<Partial<Record<GeneratorName, number>>> {
-  const weights = REPEATABLE.map((name) => [name, mix[name]] as const);
+  // Sets are named by a hash of their mix: one without exercises is called as it was before there were any.
+  const weights = REPEATABLE.map((name) => [name, mix[name]] as const).filter(
+    ([name, weight]) => name !== "exercise" || weight > 0,
+  );
   return weights.some(([, weight]) => weight > 0) ? Object.fromEntries(weights) : { mutation: 1 };
 }
 

@@ -4,7 +4,7 @@
 export const TASK_TYPES = ["bug", "feature", "refactor", "migration", "performance"] as const;
 export type TaskType = (typeof TASK_TYPES)[number];
 
-export const GENERATORS = ["mutation", "combination", "removal", "history", "llm"] as const;
+export const GENERATORS = ["mutation", "combination", "removal", "history", "llm", "exercise"] as const;
 export type GeneratorName = (typeof GENERATORS)[number];
 
 /** One change to one file of a repository tree. Paths are relative to its root, with `/`. */

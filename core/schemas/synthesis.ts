@@ -14,6 +14,9 @@ export const mix = z.strictObject({
   removal: weight().describe("A function's body removed: a small feature task."),
   history: weight().default(0).describe("A commit of the environment's repository."),
   llm: weight().default(0).describe("A task written by the model of synthesis.author."),
+  exercise: weight()
+    .default(0)
+    .describe("A file of given words: for models of a few million parameters, which can learn nothing else."),
 });
 
 export const types = z.strictObject({
@@ -53,7 +56,7 @@ export const synthesis = z
         `Candidates generated at most to fill a pool; the pool ends short when they are spent. ${UNDISCLOSED}`,
       ),
     mix: mix
-      .default({ mutation: 0.6, combination: 0.25, removal: 0.15, history: 0, llm: 0 })
+      .default({ mutation: 0.6, combination: 0.25, removal: 0.15, history: 0, llm: 0, exercise: 0 })
       .describe("Relative weights of the generators. Paper: 85 % bug fixes in iteration 1."),
     startLevel: level().default(1).describe(`Specificity of a task's first statement, 0..3. ${UNDISCLOSED}`),
     minLevel: level().default(0).describe(`Least specific statement refinement may write. ${UNDISCLOSED}`),

@@ -2,6 +2,7 @@
 import { createAuthor } from "../author/index.ts";
 import { type GradingService, TEST_LIMITS } from "../grading/index.ts";
 import type { SandboxRuntime } from "../sandbox/runtime.ts";
+import { exerciseGenerator } from "./exercise.ts";
 import { validateCandidate } from "./gates/index.ts";
 import { hardened } from "./harden.ts";
 import { historyGenerator } from "./history/index.ts";
@@ -56,6 +57,7 @@ export function createSynthesis(parts: SynthesisParts): SynthesisService {
     removal: removalGenerator(indexOf),
     history: historyGenerator(),
     llm: author.generator,
+    exercise: exerciseGenerator(),
   };
   const { grading, sandboxRuntime, mode } = parts;
   const reproducer = new Reproducer({ runtime: sandboxRuntime, limits: TEST_LIMITS });

@@ -1,0 +1,107 @@
+/**
+ * Exercises: a file of given words is to be written. A model of a few million parameters can learn that by its tools, and nothing of real code; so
+ * the whole path of a real model (engines, batches, trainer, publication) is shown without a GPU (docs/cpu-lane.md). They say nothing about code.
+ */
+import type { RandomStream } from "../../core/random.ts";
+import { writeText } from "./changes.ts";
+import { functionKey, isHeldOut, mayChange } from "./split.ts";
+import type { Brief, Candidate, TaskGenerator } from "./types.ts";
+
+/** Short, common and unlike each other. */
+export const EXERCISE_WORDS: readonly string[] =
+  "acorn amber apple arrow badge bagel basil beach berry birch bison blaze bloom brick brook brush cabin camel canoe cedar chair chalk cider cliff cloud clove coral crane creek crown daisy delta diner eagle earth ember fable fern field finch flame flute forge fruit ghost glass globe grape grass gravel hazel heron honey horse island ivory jewel kayak kite knoll ladder lake lemon lily linen lotus lunar maple marble meadow melon mint mirror moss mural north oasis ocean olive onion orbit otter paper peach pearl pebble piano pine plum pond prairie quartz quill rabbit raven reef ribbon river robin rocket rose saddle sage salt scarf shell silver spruce storm sugar tiger timber tulip turtle valley velvet violet walnut water willow winter zebra".split(
+    " ",
+  );
+
+export const EXERCISE_FOLDER = "notes";
+/** Words of a file at most: more of them are harder to copy. */
+const MAX_WORDS = 4;
+
+/** Share of all files, by hash, that a model is warmed up on; no task is ever one of them. */
+const WARM_UP_SHARE = 0.3;
+
+export interface Exercise {
+  /** The file's name, without folder and ending. */
+  readonly name: string;
+  readonly words: readonly string[];
+}
+
+/** For each framework, a test that the file holds the words, whatever the white space around them. */
+const TESTS: Readonly<Record<string, (path: string, text: string) => [path: string, text: string]>> = {
+  tape: (path, text) => [
+    "test/notes.js",
+    `var test = require('tape');\nvar fs = require('fs');\n\ntest('note', function (t) {\n  t.equal(fs.existsSync('${path}') && fs.readFileSync('${path}', 'utf8').trim(), '${text}', 'note');\n  t.end();\n});\n`,
+  ],
+  pytest: (path, text) => [
+    "tests/test_notes.py",
+    `from pathlib import Path\n\n\ndef test_note():\n    assert Path("${path}").read_text().strip() == "${text}"\n`,
+  ],
+};
+
+function isWarmUp({ name, words }: Exercise): boolean {
+  return isHeldOut(`warm-up ${name} ${words.join(" ")}`, WARM_UP_SHARE);
+}
+
+/** `warmUp` says on which side of the split it is. */
+export function drawExercise(random: RandomStream, warmUp: boolean): Exercise {
+  for (;;) {
+    const words = Array.from({ length: 1 + random.integer(MAX_WORDS) }, () => random.pick(EXERCISE_WORDS));
+    const exercise = { name: random.pick(EXERCISE_WORDS), words };
+    if (isWarmUp(exercise) === warmUp) return exercise;
+  }
+}
+
+export function exercisePath({ name }: Exercise): string {
+  return `${EXERCISE_FOLDER}/${name}.txt`;
+}
+
+export function exerciseText(exercise: Exercise): { readonly title: string; readonly body: string } {
+  return {
+    title: `Write ${exercisePath(exercise)}`,
+    body: `It must hold: ${exercise.words.join(" ")}`,
+  };
+}
+
+/** Null where the brief keeps the file for the other side of its split. */
+function candidateOf(
+  packageName: string,
+  framework: string,
+  exercise: Exercise,
+  brief: Brief,
+): Candidate | null {
+  const path = exercisePath(exercise);
+  const key = functionKey(packageName, path, "<file>");
+  if (!mayChange(key, brief)) return null;
+  const text = exercise.words.join(" ");
+  return {
+    type: "feature",
+    generator: "exercise",
+    base: [],
+    gold: [writeText(path, `${text}\n`)],
+    sites: [],
+    functions: [key],
+    tests: [writeText(...TESTS[framework]!(path, text))],
+    text: { ...exerciseText(exercise), contract: "" },
+  };
+}
+
+/** Draws before a draw is said to give nothing: of a held-out share of a few percent most are on the other side. */
+const DRAWS = 64;
+
+export function exerciseGenerator(): TaskGenerator {
+  return {
+    name: "exercise",
+    generate: async ({ entry }, brief, random) => {
+      const { name, framework } = entry;
+      if (!(framework in TESTS))
+        return {
+          none: `exercises are tested by ${Object.keys(TESTS).join(" or ")}, and ${name} uses ${framework}`,
+        };
+      for (let draw = 0; draw < DRAWS; draw++) {
+        const candidate = candidateOf(name, framework, drawExercise(random, false), brief);
+        if (candidate !== null) return candidate;
+      }
+      return { none: "no file that the brief allows" };
+    },
+  };
+}
