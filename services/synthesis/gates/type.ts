@@ -1,5 +1,5 @@
 /** type: what a refactoring, a migration or a speed-up must show beside its tests, and no mutation in disguise. */
-import type { StructuralAssertion, TypeCheck } from "../../../core/task.ts";
+import type { GeneratorName, StructuralAssertion, TypeCheck } from "../../../core/task.ts";
 import { normalisedTokens } from "../../languages/index.ts";
 import { baseText } from "../base-tree.ts";
 import { textsOf } from "../changes.ts";
@@ -8,6 +8,8 @@ import { Refused, several, type Trial } from "./trial.ts";
 
 /** Tokens that a feature must bring, at least, beside new tests: an operator, a constant or a guard put right is a bug fix. */
 const FEATURE_TOKENS = 12;
+/** By what they are: a body that was never written, and what is no code at all and says so by its generator. */
+const UNMEASURED: readonly GeneratorName[] = ["removal", "exercise"];
 
 export function type(trial: Trial): void {
   const { candidate } = trial;
@@ -24,7 +26,7 @@ export function type(trial: Trial): void {
 
 function feature(trial: Trial): void {
   const { candidate, environment, task } = trial;
-  if (candidate.generator === "removal") return;
+  if (UNMEASURED.includes(candidate.generator)) return;
   const fresh = task.failToPass.filter((name) => !Object.hasOwn(environment.baseline, name));
   // The environment's tests may be younger than a commit, and hold those that it brought.
   if (fresh.length === 0 && candidate.origin?.commit === undefined)
