@@ -11,7 +11,7 @@ function never(name, from, to, comment) {
   return { name, comment, severity: "error", from: { path: from }, to };
 }
 
-const interfaceFiles = "(index|runtime|client|template|trainer|batch|types)\\.ts$";
+const interfaceFiles = "(index|runtime|client|template|trainer|batch|types|errors)\\.ts$";
 
 module.exports = {
   forbidden: [
