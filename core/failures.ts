@@ -67,6 +67,7 @@ const TYPE_OF: Readonly<Record<string, FailureType>> = {
   "StoreError.*": "BadInput",
   "ArtifactError.disk-full": "DiskLow",
   "ArtifactError.unwritable": "DiskLow",
+  "ArtifactError.unreachable": "Unavailable",
   "ArtifactError.*": "BadInput",
   "EnvironmentError.install": "Infrastructure",
   "EnvironmentError.*": "BadInput",

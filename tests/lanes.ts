@@ -3,6 +3,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { postgresPrograms, temporalProgram } from "../infra/stack/index.ts";
+import { requireTool, TOOLS } from "../infra/tools.ts";
 import { createProcessRuntime } from "../services/sandbox/index.ts";
 
 export interface Counts {
@@ -47,8 +48,8 @@ export function lastLine({ passed, failed, skipped }: Counts): string {
 }
 
 const needs: Readonly<Record<string, readonly (() => Promise<unknown>)[]>> = {
-  contract: [sandbox],
-  integration: [sandbox, temporal, postgresPrograms],
+  contract: [sandbox, objectStore, compose],
+  integration: [sandbox, temporal, postgresPrograms, objectStore],
   e2e: [sandbox, temporal, postgresPrograms],
 };
 
@@ -68,6 +69,14 @@ async function sandbox(): Promise<void> {
   const options = { root: join(tmpdir(), "tadpole-sandbox-probe"), nodePath: process.execPath };
   const reason = await createProcessRuntime(options).unavailable();
   if (reason) throw new Error(reason);
+}
+
+async function objectStore(): Promise<string> {
+  return requireTool(TOOLS.versitygw);
+}
+
+async function compose(): Promise<string> {
+  return requireTool(TOOLS.compose);
 }
 
 async function temporal(): Promise<string> {

@@ -1,8 +1,11 @@
 /** What every worker process shares: its environment, its connections, readiness, an orderly end. */
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { MetricMeter } from "@temporalio/common";
 import { type NativeConnection, Runtime, Worker, type WorkerOptions } from "@temporalio/worker";
 import type { PolicyAccess, RecordServices } from "../activities/index.ts";
+import type { ArtifactRef } from "../core/artifact.ts";
 import { connectWorker, StackError, temporalFromEnv } from "../infra/stack/index.ts";
 import { minFreeMb } from "../infra/stack/settings.ts";
 import {
@@ -11,7 +14,13 @@ import {
   type PolicyClient,
   publishPolicy,
 } from "../services/policy/index.ts";
-import { createLocalArtifacts, openDatabase, recordedArtifacts } from "../services/store/index.ts";
+import {
+  ArtifactError,
+  type ArtifactStore,
+  openArtifacts,
+  openDatabase,
+  recordedArtifacts,
+} from "../services/store/index.ts";
 import { buildId } from "./bundle.ts";
 import { activityMetrics, measuredArtifacts } from "./measures.ts";
 import { installRuntime } from "./metrics.ts";
@@ -43,15 +52,15 @@ export async function openWorkerProcess(): Promise<WorkerProcess> {
   const temporal = temporalFromEnv();
   if (temporal === null) throw new Error("TEMPORAL_ADDRESS is not set");
   const db = await openDatabase(required("DATABASE_URL"));
-  const local = await createLocalArtifacts(join(dataFolder, "artifacts"));
-  const artifacts = recordedArtifacts(measuredArtifacts(local, meter), db);
+  const store = await setting((env) => openArtifacts(dataFolder, env));
+  const artifacts = recordedArtifacts(measuredArtifacts(store, meter), db);
   const connection = await connectWorker(temporal);
   return {
     dataFolder,
     services: {
       db,
       artifacts,
-      policy: policyAccess(required("TADPOLE_POLICY_URL"), (ref) => artifacts.path!(ref)),
+      policy: policyAccess(required("TADPOLE_POLICY_URL"), (ref) => localFile(artifacts, ref, dataFolder)),
       disk: { folder: dataFolder, minFreeMb: await setting(minFreeMb) },
     },
     connection,
@@ -66,16 +75,25 @@ export async function setting<T>(read: (env: NodeJS.ProcessEnv) => T | Promise<T
   try {
     return await read(process.env);
   } catch (error) {
-    if (!(error instanceof StackError && error.kind === "settings")) throw error;
+    const ours = error instanceof StackError || error instanceof ArtifactError;
+    if (!(ours && error.kind === "settings")) throw error;
     console.error(error.message);
     process.exit(2);
   }
 }
 
-function policyAccess(
-  stackServer: string,
-  pathOf: (ref: Parameters<PolicyAccess["publish"]>[0]["checkpoint"]) => string,
-): PolicyAccess {
+/** The policy server reads files, again whenever it starts: of a store elsewhere they are kept in the data folder. */
+async function localFile(artifacts: ArtifactStore, ref: ArtifactRef, dataFolder: string): Promise<string> {
+  if (artifacts.path) return artifacts.path(ref);
+  const folder = join(dataFolder, "policy-files");
+  const file = join(folder, ref.sha256);
+  if (existsSync(file)) return file;
+  await mkdir(folder, { recursive: true });
+  await artifacts.getFile(ref, file);
+  return file;
+}
+
+function policyAccess(stackServer: string, fileOf: (ref: ArtifactRef) => Promise<string>): PolicyAccess {
   const clients = new Map<string, PolicyClient>();
   const template = createNanoTemplate();
   return {
@@ -88,8 +106,10 @@ function policyAccess(
       return client;
     },
     template: async () => template,
-    publish: (policy, server) =>
-      publishPolicy({ baseUrl: server.baseUrl ?? stackServer, policy, path: pathOf(policy.checkpoint) }),
+    publish: async (policy, server) => {
+      const path = await fileOf(policy.checkpoint);
+      return publishPolicy({ baseUrl: server.baseUrl ?? stackServer, policy, path });
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 /** The process of the embedded policy's inference server. */
 import { join } from "node:path";
 import { type AnswerBook, createPolicyServer } from "../services/policy/index.ts";
-import { createLocalArtifacts, findAnswer, openDatabase } from "../services/store/index.ts";
+import { findAnswer, openArtifacts, openDatabase } from "../services/store/index.ts";
 
 const folder = process.env.TADPOLE_DATA;
 const port = Number(process.env.TADPOLE_POLICY_PORT ?? "");
@@ -19,7 +19,7 @@ const answers: AnswerBook = async (statement) => {
 
 async function openAnswers(): Promise<AnswerBook> {
   const db = await openDatabase(process.env.DATABASE_URL ?? "");
-  const artifacts = await createLocalArtifacts(join(folder!, "artifacts"));
+  const artifacts = await openArtifacts(folder!);
   return (statement) => findAnswer(db, artifacts, statement);
 }
 

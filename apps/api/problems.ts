@@ -45,6 +45,7 @@ const STATUS: Readonly<Record<string, number>> = {
   "ArtifactError.missing": 410,
   "ArtifactError.disk-full": 503,
   "ArtifactError.unwritable": 503,
+  "ArtifactError.unreachable": 503,
   "ArtifactError.*": 500,
   "SettingsError.*": 422,
   "EnvironmentError.unknown": 422,

@@ -33,7 +33,7 @@ const inputKindsOf: Readonly<Record<string, readonly string[] | "all">> = {
   ComparisonError: "all",
   ReplayError: "all",
   StoreError: ["newer-schema", "disk-full", "conflict", "missing"],
-  ArtifactError: ["disk-full", "unwritable"],
+  ArtifactError: ["disk-full", "unwritable", "unreachable", "settings"],
   PolicyError: "all",
   ApiError: ["settings"],
   SteeringError: ["ended", "refused"],

@@ -5,7 +5,7 @@ import type { Client } from "@temporalio/client";
 import { formatDuration, parseDuration } from "../../core/duration.ts";
 import { experimentOf } from "../../core/ids.ts";
 import { collectGarbage, GcError, type GcProgress, type GcReport } from "../../services/store/gc.ts";
-import type { Db } from "../../services/store/index.ts";
+import { type Db, openInventory } from "../../services/store/index.ts";
 import type { ScheduledRunInput, scheduledRun } from "../../workflows/scheduledRun.ts";
 
 export interface GcRequest {
@@ -32,7 +32,7 @@ export async function collect(
   if (!Number.isInteger(keepDays) || keepDays < 1 || keepDays > 36_500)
     throw invalid("keep-days", keepDays, "a whole number of days from 1 on");
   const pinned = await scheduled(client);
-  const found = await collectGarbage(db, join(dataFolder, "artifacts"), {
+  const found = await collectGarbage(db, openInventory(dataFolder), {
     dryRun,
     keepDays,
     experimentsOlderThanMs: experimentsOlderThan === undefined ? null : age(experimentsOlderThan),
@@ -93,12 +93,14 @@ async function scheduled(client: Client): Promise<Map<string, string>> {
 /** What Tadpole keeps in a data folder: files of these names, and what begins so. */
 const PARTS = [
   ".probe-",
-  "artifacts",
+  // And `artifact-cache`.
+  "artifact",
+  "checkpoints",
   "docker",
   "down",
   "environments",
   "logs",
-  "policy-server",
+  "policy-",
   "postgres",
   "sandboxes",
   "stack.json",

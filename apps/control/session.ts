@@ -1,5 +1,4 @@
 /** What a face needs to talk to a running stack: database, Temporal, artifacts; opened once, closed once. */
-import { join } from "node:path";
 import type { Client } from "@temporalio/client";
 import {
   connectTemporal,
@@ -11,12 +10,7 @@ import {
   type StackProgress,
   type StackState,
 } from "../../infra/stack/index.ts";
-import {
-  type ArtifactStore,
-  createLocalArtifacts,
-  type Db,
-  openDatabase,
-} from "../../services/store/index.ts";
+import { type ArtifactStore, type Db, openArtifacts, openDatabase } from "../../services/store/index.ts";
 
 export interface Session {
   readonly stack: StackState;
@@ -56,7 +50,7 @@ async function withSession<T>(stack: StackState, work: (session: Session) => Pro
         stack,
         db,
         client,
-        artifacts: await createLocalArtifacts(join(stack.dataFolder, "artifacts")),
+        artifacts: await openArtifacts(stack.dataFolder),
       });
     } finally {
       await connection.close();

@@ -21,6 +21,31 @@ export interface FolderContent {
   readonly unknown: readonly string[];
 }
 
+/** A store as garbage collection sees it. */
+export interface ArtifactInventory {
+  /**
+   * False where what is put while it is taken out may be lost: nothing goes then while any workflow runs, and what was taken out comes back
+   * where one has begun meanwhile.
+   */
+  readonly atomic: boolean;
+  list(): Promise<FolderContent>;
+  isStored(sha256: string): Promise<boolean>;
+  takeOut(sha256: string, beforeMs: number): Promise<boolean>;
+  bringBack(sha256: string): Promise<void>;
+  removeTakenOut(sha256: string): Promise<void>;
+}
+
+export function folderInventory(folder: string): ArtifactInventory {
+  return {
+    atomic: true,
+    list: () => listArtifacts(folder),
+    isStored: (sha256) => isStored(folder, sha256),
+    takeOut: (sha256, beforeMs) => takeOut(folder, sha256, beforeMs),
+    bringBack: (sha256) => bringBack(folder, sha256),
+    removeTakenOut: (sha256) => removeTakenOut(folder, sha256),
+  };
+}
+
 const PREFIX = /^[0-9a-f]{2}$/;
 const REST = /^[0-9a-f]{62}$/;
 const WHOLE = /^[0-9a-f]{64}$/;

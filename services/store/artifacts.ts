@@ -2,16 +2,25 @@
  * Artifacts in a local folder, named by their content: `ab/cdef…` below it. A file under its final name is complete and durable, because
  * it gets that name only after its bytes are on disk; what a crash leaves is a file in `incoming/`, which the next open removes.
  */
-import { createHash, randomUUID } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
-import { hostname } from "node:os";
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { type FileHandle, mkdir, open, readFile, rename, rm, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import type { ArtifactKind, ArtifactRef } from "../../core/artifact.ts";
+import {
+  artifactUri,
+  copyVerified,
+  damaged,
+  errorCode,
+  removeLeftovers,
+  sha256Field,
+  sha256Of,
+  syncFolder,
+  temporaryName,
+  writeError,
+} from "./artifact-files.ts";
 import { ArtifactError } from "./errors.ts";
 
 export interface ArtifactStore {
@@ -30,57 +39,6 @@ export interface ArtifactStore {
   path?(ref: ArtifactRef): string;
 }
 
-const SHA256 = /^[0-9a-f]{64}$/;
-
-export function sha256Of(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
-}
-
-/** `artifact:<sha256>`: says what, not where, so that a moved folder still resolves. */
-export function artifactUri(sha256: string): string {
-  return `artifact:${sha256}`;
-}
-
-function sha256Field(ref: ArtifactRef): string {
-  if (!SHA256.test(ref.sha256) || ref.uri !== artifactUri(ref.sha256))
-    throw new ArtifactError(
-      "reference",
-      `artifact reference ${JSON.stringify(ref)}: expected sha256 as 64 hex digits and uri "artifact:<sha256>"`,
-    );
-  return ref.sha256;
-}
-
-function errorCode(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
-}
-
-function writeError(error: unknown, folder: string): unknown {
-  const code = errorCode(error);
-  if (code === "ENOSPC" || code === "EDQUOT")
-    return new ArtifactError(
-      "disk-full",
-      `no space left for artifacts in ${folder}: free some, then try again; nothing was written`,
-      { cause: error },
-    );
-  if (code === "EACCES" || code === "EROFS" || code === "EPERM" || code === "ENOTDIR")
-    return new ArtifactError("unwritable", `cannot write artifacts in ${folder}: ${String(error)}`, {
-      cause: error,
-    });
-  return error;
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Age at which a leftover of a writer that cannot be asked about goes too: no put takes this long. */
-const LEFTOVER_MS = 60 * 60 * 1000;
-
 /** Where the parts of an artifact folder are. */
 export function artifactFiles(folder: string) {
   return {
@@ -90,67 +48,6 @@ export function artifactFiles(folder: string) {
     content: (sha256: string): string => join(folder, sha256.slice(0, 2), sha256.slice(2)),
     removed: (sha256: string): string => join(folder, "removing", sha256),
   };
-}
-
-/** Names in `incoming/`: `<process id>@<host>@<random>`, so that an open can tell a crashed writer's file from a live one's. */
-function temporaryName(): string {
-  return `${process.pid}@${hostname()}@${randomUUID()}`;
-}
-
-function writerIsDead(name: string): boolean {
-  const [pid, host] = name.split("@");
-  if (host !== hostname() || !/^\d+$/.test(pid ?? "")) return false;
-  try {
-    process.kill(Number(pid), 0);
-    return false;
-  } catch (error) {
-    return errorCode(error) === "ESRCH";
-  }
-}
-
-async function removeLeftovers(incoming: string, now: number): Promise<void> {
-  for (const name of await readdir(incoming)) {
-    const file = join(incoming, name);
-    const found = await stat(file).catch(() => null);
-    if (found && (writerIsDead(name) || now - found.mtimeMs > LEFTOVER_MS)) await rm(file, { force: true });
-  }
-}
-
-function damaged(file: string): ArtifactError {
-  return new ArtifactError(
-    "damaged",
-    `artifact ${file} is damaged: its content does not have the sha256 of its name; restore it from a copy, or make it anew: tadpole replay of the iteration that made it, or the experiment again under another --name`,
-  );
-}
-
-/** False where there is no file at `from`; `to` appears only once its content is known to be right. */
-async function copyVerified(from: string, sha256: string, to: string): Promise<boolean> {
-  const partial = `${to}.${temporaryName()}`;
-  const hash = createHash("sha256");
-  const hashed = new Transform({
-    transform(part: Buffer, _, done) {
-      hash.update(part);
-      done(null, part);
-    },
-  });
-  try {
-    await pipeline(createReadStream(from), hashed, createWriteStream(partial, { flags: "wx", flush: true }));
-    if (hash.digest("hex") !== sha256) throw damaged(from);
-    await rename(partial, to);
-    return true;
-  } catch (error) {
-    if (errorCode(error) === "ENOENT" && !(await exists(from))) return false;
-    throw error;
-  } finally {
-    await rm(partial, { force: true });
-  }
-}
-
-async function exists(file: string): Promise<boolean> {
-  return stat(file).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** Opens, and creates where needed, an artifact folder. Throws ArtifactError `unwritable` or `disk-full`. */

@@ -6,7 +6,7 @@ import { sql } from "kysely";
 import { canonicalJson } from "../../core/canonical.ts";
 import { type Scope, scopeKey } from "../../core/scope.ts";
 import { hashJson } from "../hashing/index.ts";
-import { sha256Of } from "./artifacts.ts";
+import { sha256Of } from "./artifact-files.ts";
 import { differingPaths } from "./canonical.ts";
 import { getExperiment } from "./experiments.ts";
 import type { Column, Executor, TableName } from "./rows.ts";

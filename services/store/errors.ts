@@ -24,8 +24,18 @@ export class StoreError extends Error {
   }
 }
 
-/** `damaged`: the content is not what its name says. */
-export type ArtifactErrorKind = "missing" | "damaged" | "disk-full" | "unwritable" | "reference";
+/**
+ * `damaged`: the content is not what its name says. `unreachable`: a store elsewhere does not answer, or lets nobody in; that passes once the cause is
+ * gone. `settings`: a variable that says where artifacts are is not what it should be.
+ */
+export type ArtifactErrorKind =
+  | "missing"
+  | "damaged"
+  | "disk-full"
+  | "unwritable"
+  | "unreachable"
+  | "reference"
+  | "settings";
 
 export class ArtifactError extends Error {
   readonly kind: ArtifactErrorKind;

@@ -1,13 +1,6 @@
 /** The files of a collection: which go, and how they go. */
 import { sql } from "kysely";
-import {
-  bringBack,
-  isStored,
-  listArtifacts,
-  removeTakenOut,
-  type StoredFile,
-  takeOut,
-} from "./artifact-folder.ts";
+import type { ArtifactInventory, StoredFile } from "./artifact-folder.ts";
 import { type Plan, planCollection, type Retention, type Surroundings } from "./gc-plan.ts";
 import { type Amount, inSnapshot, sum } from "./gc-rows.ts";
 import { chooseFiles, type FileChoice, type Node } from "./gc-select.ts";
@@ -50,19 +43,21 @@ export interface FolderPlan extends FileChoice<StoredFile> {
 
 export async function chooseFrom(
   tx: Executor,
-  folder: string,
+  inventory: ArtifactInventory,
   { named, filesBeforeMs, record }: Plan,
-  unrecorded: boolean,
+  { unrecorded }: Pick<FileOptions, "unrecorded">,
+  around: Surroundings,
 ): Promise<FolderPlan> {
+  const beforeMs = inventory.atomic || isQuiet(around) ? filesBeforeMs : Number.NEGATIVE_INFINITY;
   // Rows first: a file that is put in between has no row here, and is young.
   const { rows } = await sql<{ sha256: string; old: boolean }>`
     select sha256, created_at < to_timestamp(${filesBeforeMs / 1000}::float8) as old from artifacts`.execute(
     tx,
   );
   const recorded = new Set(rows.map(({ sha256 }) => sha256));
-  const content = await listArtifacts(folder);
-  const found = chooseFiles(content.files, { named, recorded, beforeMs: filesBeforeMs });
-  const taken = chooseFiles(content.removing, { named, recorded, beforeMs: filesBeforeMs });
+  const content = await inventory.list();
+  const found = chooseFiles(content.files, { named, recorded, beforeMs });
+  const taken = chooseFiles(content.removing, { named, recorded, beforeMs });
   // Whatever an earlier collection took out and recorded rows no longer hold was on its way out.
   const removing = [...taken.remove, ...taken.unrecorded];
   const there = new Set([...content.files, ...content.removing].map(({ sha256 }) => sha256));
@@ -79,6 +74,8 @@ export async function chooseFrom(
     unknown: content.unknown,
   };
 }
+
+const isQuiet = ({ live, sinceMs }: Surroundings): boolean => live.length === 0 && sinceMs === null;
 
 function missingOf(
   named: ReadonlySet<Node>,
@@ -100,48 +97,54 @@ function missingOf(
 /** Takes files out, looks at the record once more, then removes for good what is still unnamed. */
 export async function removeFiles(
   db: Executor,
-  folder: string,
+  inventory: ArtifactInventory,
   options: FileOptions,
 ): Promise<{ readonly removed: Amount; readonly files: FolderPlan }> {
   const { onProgress = () => {}, surroundings } = options;
   const around = await surroundings();
   const { files, plan } = await inSnapshot(db, async (tx) => {
     const plan = await planCollection(tx, options, around);
-    return { plan, files: await chooseFrom(tx, folder, plan, options.unrecorded) };
+    return { plan, files: await chooseFrom(tx, inventory, plan, options, around) };
   });
-  for (const { sha256 } of files.comingBack) await bringBack(folder, sha256);
+  for (const { sha256 } of files.comingBack) await inventory.bringBack(sha256);
   const out = [...files.removing];
   for (const [done, file] of files.remove.entries()) {
     if (done % CHUNK === 0) onProgress({ phase: "take out", done, total: files.remove.length });
-    if (await takeOut(folder, file.sha256, plan.filesBeforeMs)) out.push(file);
+    if (await inventory.takeOut(file.sha256, plan.filesBeforeMs)) out.push(file);
   }
-  const { named } = await inSnapshot(db, async (tx) => planCollection(tx, options, await surroundings()));
-  const isNamed = ({ sha256 }: StoredFile) => named.has(`artifact/${sha256}`);
-  for (const { sha256 } of out.filter(isNamed)) await bringBack(folder, sha256);
-  const gone = out.filter((file) => !isNamed(file));
+  const now = await surroundings();
+  const { named } = await inSnapshot(db, (tx) => planCollection(tx, options, now));
+  const stays = ({ sha256 }: StoredFile) =>
+    named.has(`artifact/${sha256}`) || !(inventory.atomic || isQuiet(now));
+  for (const { sha256 } of out.filter(stays)) await inventory.bringBack(sha256);
+  const gone = out.filter((file) => !stays(file));
   for (let done = 0; done < gone.length; done += CHUNK) {
     onProgress({ phase: "remove", done, total: gone.length });
     const chunk = gone.slice(done, done + CHUNK);
     await dropRows(
       db,
-      folder,
+      inventory,
       chunk.map(({ sha256 }) => sha256),
     );
-    for (const { sha256 } of chunk) await removeTakenOut(folder, sha256);
+    for (const { sha256 } of chunk) await inventory.removeTakenOut(sha256);
   }
-  await dropRows(db, folder, files.emptyRows);
+  await dropRows(db, inventory, files.emptyRows);
   return { removed: amount(gone), files };
 }
 
 /** Deletes rows of artifacts; one whose content was put again meanwhile gets its row back. */
-async function dropRows(db: Executor, folder: string, sha256s: readonly string[]): Promise<void> {
+async function dropRows(
+  db: Executor,
+  inventory: ArtifactInventory,
+  sha256s: readonly string[],
+): Promise<void> {
   if (sha256s.length === 0) return;
   const dropped = await db
     .deleteFrom("artifacts")
     .where("sha256", "in", [...sha256s])
     .returning(["sha256", "kind", "bytes", "uri"])
     .execute();
-  const there = await Promise.all(dropped.map(({ sha256 }) => isStored(folder, sha256)));
+  const there = await Promise.all(dropped.map(({ sha256 }) => inventory.isStored(sha256)));
   const back = dropped.filter((_, index) => there[index]);
   if (back.length > 0)
     await db

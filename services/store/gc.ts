@@ -3,6 +3,7 @@
  * finishes. Safe beside running experiments (docs/gc.md says why).
  */
 import { sql } from "kysely";
+import type { ArtifactInventory } from "./artifact-folder.ts";
 import type { Db } from "./database.ts";
 import { amount, chooseFrom, type FileOptions, type FolderPlan, removeFiles } from "./gc-files.ts";
 import { holdStarts, type Plan, planCollection } from "./gc-plan.ts";
@@ -87,8 +88,12 @@ const KINDS: readonly (readonly [garbage: Garbage, kind: SharedKind])[] = [
 /** Any constant, the same in every version. */
 const LOCK = 7_238_652;
 
-/** Throws GcError `busy`, StoreError, or what the file system throws. */
-export async function collectGarbage(db: Db, folder: string, options: GcOptions): Promise<GcReport> {
+/** Throws GcError `busy`, StoreError, ArtifactError `unreachable`, or what the file system throws. */
+export async function collectGarbage(
+  db: Db,
+  inventory: ArtifactInventory,
+  options: GcOptions,
+): Promise<GcReport> {
   return db.connection().execute(async (connection) => {
     const { rows } = await sql<{ locked: boolean }>`
       select pg_try_advisory_lock(${LOCK}::bigint) as locked`.execute(connection);
@@ -96,15 +101,15 @@ export async function collectGarbage(db: Db, folder: string, options: GcOptions)
       throw new GcError("busy", "another tadpole gc works on this record: wait for its end");
     try {
       return await (options.dryRun
-        ? look(connection, folder, options)
-        : collect(connection, folder, options));
+        ? look(connection, inventory, options)
+        : collect(connection, inventory, options));
     } finally {
       await sql`select pg_advisory_unlock(${LOCK}::bigint)`.execute(connection);
     }
   });
 }
 
-async function look(db: Executor, folder: string, options: GcOptions): Promise<GcReport> {
+async function look(db: Executor, inventory: ArtifactInventory, options: GcOptions): Promise<GcReport> {
   const { keepDays } = options;
   const around = await options.surroundings();
   return inSnapshot(db, async (tx) => {
@@ -114,7 +119,7 @@ async function look(db: Executor, folder: string, options: GcOptions): Promise<G
       tx,
       plan.expired.map(({ name }) => name),
     );
-    const files = await chooseFrom(tx, folder, plan, options.unrecorded);
+    const files = await chooseFrom(tx, inventory, plan, options, around);
     return report(options, plan, sizes, files, {
       turns: await measureTurns(tx, plan.live),
       "late results": await measureLateResults(tx, keepDays),
@@ -125,7 +130,7 @@ async function look(db: Executor, folder: string, options: GcOptions): Promise<G
   });
 }
 
-async function collect(db: Executor, folder: string, options: GcOptions): Promise<GcReport> {
+async function collect(db: Executor, inventory: ArtifactInventory, options: GcOptions): Promise<GcReport> {
   const { keepDays, onProgress = () => {}, surroundings } = options;
   const step = async (measured: (tx: Executor) => Promise<Amount>, remove: (tx: Executor) => Promise<void>) =>
     db.transaction().execute(async (tx) => {
@@ -159,7 +164,7 @@ async function collect(db: Executor, folder: string, options: GcOptions): Promis
     for (const [, kind] of KINDS) await removeShared(tx, kind, ofKind(nodes, kind));
     return measured;
   });
-  const { removed, files } = await removeFiles(db, folder, options);
+  const { removed, files } = await removeFiles(db, inventory, options);
   return report(options, plan, sizes, files, { ...rows, ...shared, artifacts: removed });
 }
 

@@ -2,13 +2,8 @@
 
 export { hashJson } from "../hashing/index.ts";
 export { findAnswer } from "./answers.ts";
-export {
-  type ArtifactStore,
-  createLocalArtifacts,
-  getJson,
-  putJson,
-  sha256Of,
-} from "./artifacts.ts";
+export { sha256Of } from "./artifact-files.ts";
+export { type ArtifactStore, createLocalArtifacts, getJson, putJson } from "./artifacts.ts";
 export { readBudget, spendBudget } from "./budget.ts";
 export { differingPaths } from "./canonical.ts";
 export { type ComparedRecord, comparedRecord, type PoolStatistics } from "./comparison.ts";
@@ -82,6 +77,7 @@ export {
   type Revision,
   taskLineage,
 } from "./lineage.ts";
+export { describeArtifacts, openArtifacts, openInventory } from "./open-artifacts.ts";
 export { findOwnPiece, findPiece, isWhole, type PieceKind, recordPiece } from "./pieces.ts";
 export { getPolicy, recordBatch, recordEvaluation, recordPolicy, recordUpdate } from "./policies.ts";
 export { type Churn, type PoolView, poolViews } from "./pool-view.ts";

@@ -10,6 +10,7 @@ import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { ArtifactRef } from "../../core/artifact.ts";
 import { comparedRecord, digestOf } from "../../services/store/digest.ts";
+import { folderInventory } from "../../services/store/artifact-folder.ts";
 import { collectGarbage, type GcOptions, type GcReport } from "../../services/store/gc.ts";
 import { JSON_COLUMNS, OWNER } from "../../services/store/gc-names.ts";
 import {
@@ -58,7 +59,7 @@ afterEach(async () => {
 });
 
 const collect = (options: Partial<GcOptions> = {}): Promise<GcReport> =>
-  collectGarbage(db, folder, {
+  collectGarbage(db, folderInventory(folder), {
     dryRun: false,
     keepDays: 7,
     experimentsOlderThanMs: null,

@@ -58,9 +58,11 @@ const all = [
   ...cases(ArtifactError, {
     "disk-full": true,
     unwritable: true,
+    unreachable: true,
     missing: false,
     damaged: false,
     reference: false,
+    settings: false,
   }),
   ...cases(PolicyError, {
     context: true,
