@@ -1,5 +1,5 @@
 /** What an experiment cost, over all its tries, from the books, the rollouts, the turns that were lost and the sandboxes. */
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { type CostEntry, NO_COST } from "../../core/cost.ts";
 import {
   SANDBOX_HOUR,
@@ -10,7 +10,9 @@ import {
   usdOfSeconds,
   usdOfTokens,
 } from "../../core/spend.ts";
+import { admitted } from "./admitted.ts";
 import { StoreError } from "./errors.ts";
+import { scopeSql } from "./keys.ts";
 import type { Executor } from "./rows.ts";
 import { readSpendSettings, type SpendSettings } from "./usage.ts";
 
@@ -115,7 +117,7 @@ async function requestEntries(db: Executor, experiment: string): Promise<CostEnt
         (used ->> 'prompt')::bigint + (used ->> 'cached')::bigint + (used ->> 'reasoning')::bigint
           + (used ->> 'text')::bigint + (used ->> 'toolCalls')::bigint as total
       from spend s left join validations v
-        on v.scope = s.experiment || '/it/' || s.iteration || '/try/' || s.try and v.candidate = s.candidate
+        on v.scope = ${scopeSql("s")} and v.candidate = s.candidate
       where s.experiment = ${experiment}
     )
     select phase, iteration, generator, task, count(*) as requests, ${CLASSES},
@@ -148,7 +150,7 @@ async function sandboxEntries(
       coalesce(u.task_id, v.task_id) as task, round(sum(u.seconds)::numeric, 3)::float8 as seconds
     from sandbox_use u left join tasks t on t.id = u.task_id left join validations v
       on u.task_id is null and v.candidate::text = u.item
-        and v.scope = u.experiment || '/it/' || u.iteration || '/try/' || u.try
+        and v.scope = ${scopeSql("u")}
     where u.experiment = ${experiment} group by 1, 2, 3, 4`.execute(db);
   return rows.map(({ seconds, ...of }) => {
     const usd = usdOfSeconds(seconds, prices[SANDBOX_HOUR]);
@@ -167,20 +169,11 @@ export interface GeneratorYield {
 
 /** Of all tries; a result that a pool had no use for any more admits nothing. */
 async function generatorYields(db: Executor, experiment: string): Promise<GeneratorYield[]> {
+  const within = (scope: RawBuilder<string>) => sql`starts_with(${scope}, ${`${experiment}/it/`})`;
   const { rows } = await sql<GeneratorYield>`
-    with own as (select * from validations where starts_with(scope, ${`${experiment}/it/`})),
-    probed as (select scope, candidate, bool_or(decision = 'admit') as admitted from probes
-      where starts_with(scope, ${`${experiment}/it/`}) group by 1, 2),
-    calibrated as (select distinct scope from probed),
-    tries as (select experiment || '/it/' || iteration || '/try/' || try as scope, last_candidate
-      from iterations where experiment = ${experiment})
-    select o.generator, count(*) as candidates, count(o.task_id) as valid,
-      count(distinct o.task_id) filter (
-        where o.candidate <= coalesce(t.last_candidate, o.candidate) and (p.admitted
-          or p.admitted is null and not exists (select from calibrated c where c.scope = o.scope))
-      ) as admitted
-    from own o left join probed p using (scope, candidate) left join tries t on t.scope = o.scope
-    group by 1 order by 1`.execute(db);
+    select v.generator, count(*) as candidates, count(v.task_id) as valid, count(distinct a.task_id) as admitted
+    from validations v left join ${admitted(within)} a using (scope, candidate)
+    where ${within(sql.ref("v.scope"))} group by 1 order by 1`.execute(db);
   return rows;
 }
 

@@ -1,13 +1,9 @@
 /** What an experiment has to give to other programs: tasks it admitted, rollouts it accepted. */
-import { sql } from "kysely";
-import { scopeKey } from "../../core/scope.ts";
 import { StoreError } from "./errors.ts";
+import { poolTasks } from "./pools.ts";
 import type { RolloutRow } from "./rollouts.ts";
 import type { Executor } from "./rows.ts";
 import { latestTries } from "./summary.ts";
-
-/** Postgres' largest: while a pool is being filled, all count. */
-const MAX_INTEGER = 2 ** 31 - 1;
 
 export interface AdmittedTask {
   readonly taskId: string;
@@ -15,32 +11,12 @@ export interface AdmittedTask {
   readonly level: number;
 }
 
-/**
- * Tasks that the latest try of each iteration admitted (candidates beyond the last that its pool read are none of them), or, where nothing was probed, trained on; in that order, each once, with the first
- * level it was admitted at.
- */
+/** Tasks that the latest try of each iteration admitted, in that order, each once, with the first level it was admitted at. */
 export async function admittedTasks(db: Executor, experiment: string): Promise<AdmittedTask[]> {
-  const admitted = new Map<string, AdmittedTask>();
-  for (const row of await latestTries(db, experiment)) {
-    const { rows } = await sql<{ task_id: string; level: number }>`
-      with probed as (
-        select distinct on (candidate) candidate, task_id, level, decision from probes
-        where scope = ${scopeKey(row)} and candidate <= ${row.last_candidate ?? MAX_INTEGER}
-        order by candidate, refinement desc
-      ), trained as (
-        select min(key) as candidate, task_id, level from groups
-        where experiment = ${experiment} and iteration = ${row.iteration} and try = ${row.try} and phase = 'climb'
-        group by task_id, level
-      )
-      select task_id, level from (
-        select task_id, level, candidate, '' as key from probed where decision = 'admit'
-        union all
-        select task_id, level, 0, candidate from trained where not exists (select 1 from probed)
-      ) chosen order by candidate, key, task_id`.execute(db);
-    for (const { task_id: taskId, level } of rows)
-      if (!admitted.has(taskId)) admitted.set(taskId, { taskId, level });
-  }
-  return [...admitted.values()];
+  const levels = new Map<string, number>();
+  for (const row of await latestTries(db, experiment))
+    for (const { id, level } of await poolTasks(db, row)) if (!levels.has(id)) levels.set(id, level);
+  return [...levels].map(([taskId, level]) => ({ taskId, level }));
 }
 
 /** A rollout with what its group says of it; null while the group is not complete. */

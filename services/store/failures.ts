@@ -3,6 +3,7 @@ import { sql } from "kysely";
 import type { Diagnosis } from "../../core/diagnosis.ts";
 import { type Scope, scopeKey } from "../../core/scope.ts";
 import type { FailureNote } from "../synthesis/types.ts";
+import { groupKind } from "./keys.ts";
 import { type Executor, type Row, upsert } from "./rows.ts";
 
 /** A group of which fewer than half passed, and why, where a probe has said so. */
@@ -42,7 +43,7 @@ export async function failingGroups(
       where b.experiment = ${experiment} and b.iteration = ${iteration} and b.try = ${attempt} and g.phase = 'climb' and not exists (
         select 1 from groups h
         where h.experiment = g.experiment and h.iteration = g.iteration and h.try = g.try and h.phase = 'probe'
-          and h.task_id = g.task_id and h.key ~ '/task/[0-9]+/hint/'
+          and h.task_id = g.task_id and ${groupKind("h.key")} = 'hint'
       )
       order by g.task_id, b.update desc, k.place desc
     )

@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { OWNER, oldLateResults } from "./gc-names.ts";
 import type { Node } from "./gc-select.ts";
+import { scopeSql } from "./keys.ts";
 import { discardTurns } from "./ledger.ts";
 import type { Executor, TableName } from "./rows.ts";
 
@@ -129,7 +130,7 @@ const deadSlots = (live: readonly string[]): RawBuilder<{ rollout_key: string }>
     or exists (
       select from iterations as i
       where i.experiment = slot.experiment
-        and starts_with(slot.rollout_key, i.experiment || '/it/' || i.iteration || '/try/' || i.try || '/')
+        and starts_with(slot.rollout_key, ${scopeSql("i")} || '/')
         and (i.status = 'finished' or exists (
           select from iterations as later where later.experiment = i.experiment and later.iteration = i.iteration
             and later.try > i.try and later.status <> 'pending')))`;

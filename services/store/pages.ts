@@ -3,6 +3,8 @@
  * recorded since. Filters that are absent filter nothing.
  */
 import { type RawBuilder, type SelectQueryBuilder, sql } from "kysely";
+import { admitted } from "./admitted.ts";
+import { scopeSql } from "./keys.ts";
 import type { Executor } from "./rows.ts";
 
 export interface PageQuery<Filters> {
@@ -150,28 +152,28 @@ export async function pageTasks(db: Executor, query: PageQuery<TaskFilters>) {
   const rows = db
     .selectFrom("tasks as t")
     .select(["t.id", "t.environment", "t.type", "t.generator", "t.functions", "t.created_at"]);
-  const inScope = (table: "v" | "p") => {
-    const column = sql.ref(`${table}.scope`);
+  const within = (scope: RawBuilder<string>) => {
     if (experiment === undefined)
-      return iteration === undefined ? sql`true` : sql`${column} like ${`%/it/${iteration}/try/%`}`;
-    return sql`starts_with(${column}, ${`${experiment}/it/${iteration === undefined ? "" : `${iteration}/`}`})`;
+      return iteration === undefined ? sql`true` : sql`${scope} like ${`%/it/${iteration}/try/%`}`;
+    return sql`starts_with(${scope}, ${`${experiment}/it/${iteration === undefined ? "" : `${iteration}/`}`})`;
   };
   const made =
     (experiment !== undefined || iteration !== undefined) &&
-    sql<boolean>`exists (select 1 from validations v where v.task_id = t.id and ${inScope("v")})`;
-  // Of several probes the best counts: a task may be a candidate again.
-  const probed = sql`(select case
+    sql<boolean>`exists (select 1 from validations v where v.task_id = t.id and ${within(sql.ref("v.scope"))})`;
+  // The best counts: a task may be a candidate again. What a pool did not read came to nothing.
+  const came = sql`case when t.id in (select task_id from ${admitted(within)} a) then 'admitted' else (
+    select case
       when count(*) = 0 then 'unprobed'
-      when bool_or(p.decision = 'admit') then 'admitted'
       when bool_or(p.decision like 'drop%') then 'dropped'
       else 'revised' end
-    from probes p where p.task_id = t.id and ${inScope("p")})`;
+    from probes p join iterations i on ${scopeSql("i")} = p.scope and p.candidate <= coalesce(i.last_candidate, p.candidate)
+    where p.task_id = t.id and ${within(sql.ref("p.scope"))}) end`;
   const conditions = [
     made,
     inEnvironment(environment),
     equals("t.type", type),
     equals("t.generator", generator),
-    outcome !== undefined && sql<boolean>`${probed} = ${outcome}`,
+    outcome !== undefined && sql<boolean>`${came} = ${outcome}`,
   ];
   return page(rows, sql<string>`t.id`, conditions, query);
 }

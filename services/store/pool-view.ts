@@ -6,7 +6,8 @@ import { sql } from "kysely";
 import { scopeKey } from "../../core/scope.ts";
 import { StoreError } from "./errors.ts";
 import { getExperiment, type IterationRow } from "./experiments.ts";
-import { lastRead, type PinnedPool, pooledTasks, probesOf } from "./pools.ts";
+import { candidateOfKey, groupKind } from "./keys.ts";
+import { lastRead, type PinnedPool, type PoolTask, poolTasks, probesOf } from "./pools.ts";
 import type { Executor } from "./rows.ts";
 import { countBy, type PassCounts, passCounts } from "./series.ts";
 import { currentTries } from "./summary.ts";
@@ -66,15 +67,6 @@ export interface PoolView extends Outcomes {
   readonly rollouts: { readonly probe: number; readonly hints: number; readonly climb: number };
 }
 
-interface AdmittedRow {
-  readonly type: string;
-  readonly generator: string;
-  readonly environment: string;
-  readonly level: number;
-  readonly functions: readonly string[];
-  readonly words: number | null;
-}
-
 /** Of the current try of every iteration, in order, or of one iteration. Throws StoreError `missing`. */
 export async function poolViews(db: Executor, experiment: string, iteration?: number): Promise<PoolView[]> {
   await getExperiment(db, experiment);
@@ -82,9 +74,9 @@ export async function poolViews(db: Executor, experiment: string, iteration?: nu
   if (iteration !== undefined && !tries.some((row) => row.iteration === iteration))
     throw new StoreError("missing", `experiment "${experiment}" has no iteration ${iteration}`);
   const views: PoolView[] = [];
-  let before: readonly AdmittedRow[] | null = null;
+  let before: readonly PoolTask[] | null = null;
   for (const row of tries) {
-    const admitted: readonly AdmittedRow[] = await admittedRows(db, row);
+    const admitted = await poolTasks(db, row);
     if (iteration === undefined || row.iteration === iteration)
       views.push(await viewOf(db, row, admitted, before));
     before = admitted;
@@ -95,8 +87,8 @@ export async function poolViews(db: Executor, experiment: string, iteration?: nu
 async function viewOf(
   db: Executor,
   row: IterationRow,
-  admitted: readonly AdmittedRow[],
-  before: readonly AdmittedRow[] | null,
+  admitted: readonly PoolTask[],
+  before: readonly PoolTask[] | null,
 ): Promise<PoolView> {
   const validations = await db
     .selectFrom("validations")
@@ -137,22 +129,6 @@ async function viewOf(
   };
 }
 
-/** Words are those of the statement that the climb shows. */
-async function admittedRows(db: Executor, row: IterationRow): Promise<AdmittedRow[]> {
-  const tasks = await pooledTasks(db, row);
-  const { startLevel } = (row.pinned as PinnedPool).settings.synthesis;
-  const chosen = JSON.stringify(
-    tasks.map(({ taskId, level }) => ({ id: taskId, level: level ?? startLevel })),
-  );
-  const { rows } = await sql<AdmittedRow>`
-    select t.type, t.generator, coalesce(e.name, t.environment) as environment, c.level, t.functions,
-      array_length(regexp_split_to_array(trim(s.text), '\\s+'), 1) as words
-    from json_to_recordset(${chosen}::json) as c(id text, level int)
-    join tasks t on t.id = c.id left join environments e on e.key = t.environment
-    left join statements s on s.task_id = c.id and s.level = c.level`.execute(db);
-  return rows;
-}
-
 /** Why the filter gave a candidate up after its last probe; null where it did not, or may still go on. */
 function droppedAs(decision: string, row: IterationRow): string | null {
   if (decision.startsWith("drop: ")) return decision.slice(6);
@@ -161,15 +137,15 @@ function droppedAs(decision: string, row: IterationRow): string | null {
   return `${decision} came to nothing`;
 }
 
-function churnOf(admitted: readonly AdmittedRow[], before: readonly AdmittedRow[]): PoolView["churn"] {
+function churnOf(admitted: readonly PoolTask[], before: readonly PoolTask[]): PoolView["churn"] {
   const functions = newIn(namesOf(admitted), namesOf(before));
   if (functions.of === 0) return null;
   return { functions, files: newIn(filesOf(admitted), filesOf(before)) };
 }
 
-const namesOf = (rows: readonly AdmittedRow[]) => new Set(rows.flatMap((row) => row.functions));
+const namesOf = (rows: readonly PoolTask[]) => new Set(rows.flatMap((row) => row.functions));
 /** `<package>#<file>#<function>`. */
-const filesOf = (rows: readonly AdmittedRow[]) =>
+const filesOf = (rows: readonly PoolTask[]) =>
   new Set([...namesOf(rows)].map((name) => name.split("#").slice(0, 2).join("#")));
 const newIn = (now: ReadonlySet<string>, before: ReadonlySet<string>): Churn => ({
   new: [...now].filter((name) => !before.has(name)).length,
@@ -212,8 +188,8 @@ async function climbed(
     with own as (
       select * from groups where experiment = ${experiment} and iteration = ${iteration} and try = ${attempt}
     ), tried as (
-      select *, substring(key from '/task/[0-9]+/(probe|hint)/') as kind from own
-      where phase = 'probe' and substring(key from '/task/([0-9]+)/')::int <= ${lastRead(row)}
+      select *, ${groupKind("own.key")} as kind from own
+      where phase = 'probe' and ${candidateOfKey("own.key")} <= ${lastRead(row)}
     ), hinted as (
       select distinct task_id from tried where kind = 'hint' and passes > 0
     ), climbed as (

@@ -3,6 +3,7 @@ import { type Selectable, sql } from "kysely";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { PooledTask } from "../../core/pool.ts";
 import { scopeKey } from "../../core/scope.ts";
+import { admittedIn } from "./admitted.ts";
 import { StoreError } from "./errors.ts";
 import type { IterationRow } from "./experiments.ts";
 import type { Executor } from "./rows.ts";
@@ -43,20 +44,42 @@ export async function pooledTasks(db: Executor, row: IterationRow): Promise<read
   const { pool } = row.pinned as PinnedPool;
   if (pool !== undefined) return pool;
   const { rows } = await sql<PooledTask>`
-    with probed as (
-      select distinct on (candidate) candidate, task_id, level, decision, coalesce(rate, passes::float8 / runs) as rate
-      from probes where scope = ${scopeKey(row)} order by candidate, refinement desc
-    ), admitted as (
-      select candidate, task_id, level, rate from probed where decision = 'admit'
-      union all
-      select candidate, task_id, null, null from validations
-      where scope = ${scopeKey(row)} and task_id is not null and not exists (select 1 from probed)
-    ), first as (
-      select distinct on (task_id) * from admitted where candidate <= ${lastRead(row)} order by task_id, candidate
+    with first as (
+      select distinct on (task_id) * from ${admittedIn(scopeKey(row))} own order by task_id, candidate
     )
     select f.task_id as "taskId", e.name as environment, f.level, f.rate as "passRate"
     from first f join tasks t on t.id = f.task_id join environments e on e.key = t.environment
     order by f.candidate`.execute(db);
+  return rows;
+}
+
+export interface PoolTask {
+  readonly id: string;
+  readonly type: string;
+  readonly generator: string;
+  readonly environment: string;
+  /** Of the statement that the climb shows. */
+  readonly level: number;
+  readonly functions: readonly string[];
+  /** Of that statement; null where there is none on record. */
+  readonly words: number | null;
+}
+
+/** The same tasks with what is said of them, in the same order. */
+export async function poolTasks(db: Executor, row: IterationRow): Promise<readonly PoolTask[]> {
+  const tasks = await pooledTasks(db, row);
+  const { settings } = row.pinned as PinnedPool;
+  const chosen = tasks.map(({ taskId, level }, place) => ({
+    place,
+    id: taskId,
+    level: level ?? settings.synthesis.startLevel,
+  }));
+  const { rows } = await sql<PoolTask>`
+    select t.id, t.type, t.generator, coalesce(e.name, t.environment) as environment, c.level, t.functions,
+      array_length(regexp_split_to_array(trim(s.text), '\\s+'), 1) as words
+    from json_to_recordset(${JSON.stringify(chosen)}::json) as c(place int, id text, level int)
+    join tasks t on t.id = c.id left join environments e on e.key = t.environment
+    left join statements s on s.task_id = c.id and s.level = c.level order by c.place`.execute(db);
   return rows;
 }
 

@@ -1,6 +1,7 @@
 /** A snapshot of a running experiment, cheap enough to ask for twice a second: what `run` and `watch` show. */
 import { sql } from "kysely";
 import { scopeKey } from "../../core/scope.ts";
+import { admittedIn } from "./admitted.ts";
 import type { Db } from "./database.ts";
 import { passCounts } from "./series.ts";
 import { currentTries } from "./summary.ts";
@@ -89,12 +90,14 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
     .executeTakeFirstOrThrow();
   const probes = await db
     .selectFrom("probes")
-    .select(["candidate", "refinement", "passes", "runs", "planned", "rate", "decision"])
+    .select(["candidate", "refinement", "passes", "runs", "planned", "rate"])
     .where("scope", "=", scope)
     .orderBy("candidate")
     .orderBy("refinement")
     .execute();
   const latest = new Map(probes.map((probe) => [probe.candidate, probe]));
+  const pool = await sql<{ admitted: number }>`
+    select count(distinct task_id)::int as admitted from ${admittedIn(scope)} own`.execute(db);
   const { counts: histogram } = passCounts([...latest.values()]);
   const updates = await db
     .selectFrom("updates")
@@ -141,7 +144,7 @@ export async function readProgress(db: Db, name: string): Promise<Progress | nul
       candidates: validations.candidates,
       rejected: validations.rejected,
       probes: probes.length,
-      admitted: [...latest.values()].filter((probe) => probe.decision === "admit").length,
+      admitted: pool.rows[0]!.admitted,
       histogram,
     },
     update: updates.update,

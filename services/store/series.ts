@@ -1,7 +1,6 @@
 /** An experiment over its iterations and updates: what plots are drawn from. */
 import { sql } from "kysely";
-import { scopeKey } from "../../core/scope.ts";
-import { type ProbeResult, probesOf } from "./pools.ts";
+import { type ProbeResult, poolTasks, probesOf } from "./pools.ts";
 import type { Executor } from "./rows.ts";
 import { currentTries } from "./summary.ts";
 
@@ -118,28 +117,16 @@ export function countBy(values: readonly string[]): Record<string, number> {
   return counts;
 }
 
-/** Of the tasks each iteration admitted, or, where nothing was probed, of those it trained on. */
+/** Of the tasks that each iteration admitted. */
 export async function taskMix(db: Executor, experiment: string): Promise<TaskMix[]> {
   const mixes: TaskMix[] = [];
   for (const row of await currentTries(db, experiment)) {
-    const { rows } = await sql<{ kind: string; environment: string; level: number }>`
-      with chosen as (
-        select distinct task_id, level from probes where scope = ${scopeKey(row)} and decision = 'admit'
-      ), trained as (
-        select distinct task_id, level from groups
-        where experiment = ${experiment} and iteration = ${row.iteration} and try = ${row.try} and phase = 'climb'
-      ), admitted as (
-        select * from chosen union all select * from trained where not exists (select 1 from chosen)
-      )
-      select t.generator || ' ' || t.type as kind, coalesce(e.name, t.environment) as environment, a.level
-      from admitted a join tasks t on t.id = a.task_id left join environments e on e.key = t.environment`.execute(
-      db,
-    );
+    const tasks = await poolTasks(db, row);
     mixes.push({
       iteration: row.iteration,
-      kinds: countBy(rows.map((task) => task.kind)),
-      environments: countBy(rows.map((task) => task.environment)),
-      levels: countBy(rows.map((task) => String(task.level))),
+      kinds: countBy(tasks.map(({ generator, type }) => `${generator} ${type}`)),
+      environments: countBy(tasks.map(({ environment }) => environment)),
+      levels: countBy(tasks.map(({ level }) => String(level))),
     });
   }
   return mixes;
