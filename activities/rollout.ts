@@ -1,6 +1,7 @@
 /** rollout: one Leaf rollout, recorded turn by turn, gone on with by the next attempt where one ended, accepted once for its slot. */
 import { CancelledFailure } from "@temporalio/activity";
 import { errorKind } from "../core/errors.ts";
+import type { TokensByPolicy } from "../core/lag.ts";
 import { random } from "../core/random.ts";
 import { mayReuseGroup } from "../core/reuse.ts";
 import type { FileChange } from "../core/task.ts";
@@ -145,6 +146,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
           trajectory: await putJson(services.artifacts, trajectory, "trajectory"),
           tools: toolCounts(trajectory),
           tokens: outcome.tokens,
+          versions: othersThan(group.policy.id, outcome.versions),
           model_seconds: outcome.modelSeconds,
           tool_seconds: outcome.toolSeconds,
         });
@@ -228,6 +230,11 @@ function toolCounts(trajectory: Trajectory): Record<string, number> {
   for (const turn of trajectory.turns)
     for (const call of turn.toolCalls) counts[call.name] = (counts[call.name] ?? 0) + 1;
   return counts;
+}
+
+/** Null where all tokens are of that policy: its row says so already. */
+function othersThan(policy: string, versions: TokensByPolicy): TokensByPolicy | null {
+  return Object.keys(versions).every((version) => version === policy) ? null : versions;
 }
 
 function summary(row: RolloutRow): RolloutOutput {

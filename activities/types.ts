@@ -4,6 +4,8 @@ import type { Diagnosis } from "../core/diagnosis.ts";
 import type { Attributes } from "../core/diversity.ts";
 import type { ExperimentSettings, TaskSetSettings } from "../core/experiment.ts";
 import type { GroupPlan } from "../core/groups.ts";
+import type { LagCounts, TokensByPolicy } from "../core/lag.ts";
+import type { BatchPace } from "../core/pace-record.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { PooledTask } from "../core/pool.ts";
 import type { Means, RefinementAction, RewriteAction } from "../core/refinement.ts";
@@ -217,6 +219,8 @@ export interface VerifyOutput {
   readonly meanReward: number;
   /** All raw rewards equal: nothing to learn from. */
   readonly zeroVariance: boolean;
+  /** Sampled tokens of all its rollouts; absent = all are of the policy that was asked. */
+  readonly versions?: TokensByPolicy;
 }
 
 export interface FilterInput {
@@ -246,6 +250,8 @@ export interface AssembleInput {
   readonly advantage: ExperimentSettings["advantage"];
   /** Where groups are cut before they are trained on; absent = they are trained on whole. */
   readonly plan?: GroupPlan;
+  /** Of an asynchronous climb: what goes on record with the batch, and the policies that it may hold tokens of, oldest first, the last being the parent. */
+  readonly pace?: Omit<BatchPace, "lags"> & { readonly versions: readonly string[] };
 }
 
 export interface AssembleOutput {
@@ -253,6 +259,8 @@ export interface AssembleOutput {
   readonly batch: ArtifactRef | null;
   readonly kept: number;
   readonly dropped: number;
+  /** Where a pace was given: trained tokens by their age. */
+  readonly lags?: LagCounts;
 }
 
 export interface UpdateInput {

@@ -1,5 +1,6 @@
 /** verify: grades a group's rollouts in fresh sandboxes and records verdicts, rewards and the group. */
 import { keepGroup } from "../core/advantage.ts";
+import { addTokens, tokensByPolicy } from "../core/lag.ts";
 import { mayReuseGroup } from "../core/reuse.ts";
 import { shapedReward } from "../core/reward.ts";
 import type { FileChange, Task } from "../core/task.ts";
@@ -64,7 +65,10 @@ export async function verify(services: SandboxServices, group: GroupInput): Prom
       mean_reward: meanReward,
       zero_variance: zeroVariance,
     });
-    return { key: group.key, passes, size: group.size, meanReward, zeroVariance };
+    const versions = rollouts.some((row) => row.versions !== null)
+      ? { versions: rollouts.map(tokensByPolicy).reduce(addTokens, {}) }
+      : {};
+    return { key: group.key, passes, size: group.size, meanReward, zeroVariance, ...versions };
   });
 }
 

@@ -52,6 +52,18 @@ export interface Segment {
   readonly trainable: readonly (0 | 1)[];
   /** Log-probability at sampling time (nats) under the sampling distribution; 0 where not trainable. */
   readonly logProbs: readonly number[];
+  /**
+   * Where weights changed within the rollout: the policy that sampled the trainable tokens from an index on, ascending, up to the next entry's. Absent = all
+   * are of the trajectory's `weightVersion`.
+   */
+  readonly versions?: readonly VersionFrom[];
+}
+
+export interface VersionFrom {
+  /** Index of a token. */
+  readonly from: number;
+  /** Policy id, as the inference server reported it. */
+  readonly version: string;
 }
 
 export interface TurnRecord {
@@ -69,7 +81,7 @@ export interface Trajectory {
   readonly segments: readonly Segment[];
   readonly turns: readonly TurnRecord[];
   readonly messages: readonly Message[];
-  /** Policy that sampled it: its id, as the inference server reported it. */
+  /** Policy that sampled its first token: its id, as the inference server reported it. Segments say which sampled the others, where there were several. */
   readonly weightVersion: string;
   readonly exit: ExitReason;
   /** Tokens sampled by the policy, over all turns: the `n` of the length factor. */

@@ -15,6 +15,7 @@ import { countTurn, sumTokens } from "./tokens.ts";
 import { TOOL_DEFINITIONS } from "./tools/index.ts";
 import { watchTree } from "./tree.ts";
 import type { LedgerTurn, RolloutOutcome, RolloutRequest } from "./types.ts";
+import { tokensOf } from "./versions.ts";
 
 class Stopwatch {
   seconds: number;
@@ -92,6 +93,7 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
         treeBefore: treeHash,
         namesBefore: await tree.names(),
         tokens: countTurn(reply, template.spans(reply.text), extended ? history.length : 0),
+        ...(reply.versions === undefined ? {} : { versions: reply.versions }),
         ...times(),
       },
       answered,
@@ -173,6 +175,7 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
       generatedTokens: rows.reduce((sum, row) => sum + row.sampledTokens.length, 0),
     },
     treeGiven,
+    versions: tokensOf(rows),
     tokens: sumTokens(rows.map((row) => row.reply.tokens)),
     ...times(),
   };

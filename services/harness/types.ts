@@ -1,7 +1,8 @@
 /** Leaf: five tools and one loop (`microsoft/FrogNano`), reaching the policy only through PolicyClient. */
 import type { RolloutLimits } from "../../core/experiment.ts";
+import type { TokensByPolicy } from "../../core/lag.ts";
 import type { TokenCounts } from "../../core/spend.ts";
-import type { Sampling, Trajectory, TurnRecord } from "../../core/trajectory.ts";
+import type { Sampling, Trajectory, TurnRecord, VersionFrom } from "../../core/trajectory.ts";
 import type { PolicyClient } from "../policy/client.ts";
 import type { PolicyTemplate } from "../policy/template.ts";
 import type { Sandbox } from "../sandbox/runtime.ts";
@@ -24,6 +25,8 @@ export interface TurnState {
   readonly namesBefore: string;
   /** Of this turn; absent in rows of earlier versions. */
   readonly tokens?: TokenCounts;
+  /** Of the sampled tokens, where weights changed within the turn; absent = all are of the row's `weightVersion`. */
+  readonly versions?: readonly VersionFrom[];
   /** Sums over the rollout up to and including this turn. */
   readonly modelSeconds: number;
   readonly toolSeconds: number;
@@ -77,6 +80,8 @@ export interface RolloutOutcome {
   readonly trajectory: Trajectory;
   /** sha256 of the working tree before the first turn. */
   readonly treeGiven: string;
+  /** Sampled tokens by the policy that sampled them. */
+  readonly versions: TokensByPolicy;
   /** Of all turns; null where one was taken over that nobody counted. */
   readonly tokens: TokenCounts | null;
   readonly modelSeconds: number;

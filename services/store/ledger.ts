@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { type RawBuilder, sql } from "kysely";
 import { TOKEN_CLASSES, type TokenCounts } from "../../core/spend.ts";
-import type { TurnRecord } from "../../core/trajectory.ts";
+import type { TurnRecord, VersionFrom } from "../../core/trajectory.ts";
 import type { Db } from "./database.ts";
 import { StoreError } from "./errors.ts";
 import { findRollout, type RolloutRow } from "./rollouts.ts";
@@ -42,6 +42,8 @@ export interface ReplyState {
   readonly contentKey?: string;
   /** Of this turn; absent in rows of earlier versions. */
   readonly tokens?: TokenCounts;
+  /** Of the sampled tokens, where weights changed within the turn. */
+  readonly versions?: readonly VersionFrom[];
   readonly modelSeconds: number;
   readonly toolSeconds: number;
 }

@@ -146,6 +146,8 @@ export interface Database {
     tool_seconds: number;
     /** `TokenCounts` (core/spend.ts); null where it was not counted. */
     tokens: OptionalJson;
+    /** `TokensByPolicy` (core/lag.ts) where not all its tokens are of `policy`; null = they are. */
+    versions: OptionalJson;
     /** Key of the rollout of an earlier try that it was taken over from. */
     reused_from: Optional<string>;
     /** Hash of everything the verdict depends on. */
@@ -207,6 +209,8 @@ export interface Database {
     kept_groups: number;
     dropped_groups: number;
     artifact: Json | null;
+    /** `BatchPace` (core/pace-record.ts) of an asynchronous climb; null of an exact one. */
+    pace: OptionalJson;
     created_at: Timestamp;
   };
   updates: {

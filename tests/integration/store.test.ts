@@ -47,6 +47,7 @@ describe("opening the database", () => {
       "0007-stopped-probes",
       "0008-frontier",
       "0009-spending",
+      "0010-lag",
     ]);
     await Promise.all(all.map((one) => one.destroy()));
   });

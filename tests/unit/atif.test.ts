@@ -70,6 +70,7 @@ function trajectoryOf(turns: readonly Turn[]): Trajectory {
     sampledTokens: sampled,
     logProbs: sampled.map((token) => -token / 1000),
     newSegment,
+    weightVersion: "nano-1",
   }));
   return {
     segments: segmentsOf(rows),

@@ -180,7 +180,11 @@ describe("the token ledger", () => {
     });
     fc.assert(
       fc.property(fc.array(row, { maxLength: 6 }), (rows) => {
-        const full = rows.map((one) => ({ ...one, logProbs: one.sampledTokens.map(() => -1) }));
+        const full = rows.map((one) => ({
+          ...one,
+          logProbs: one.sampledTokens.map(() => -1),
+          weightVersion: "nano-1",
+        }));
         const segments = segmentsOf(full);
         expect(segments.flatMap((one) => one.tokens)).toEqual(
           rows.flatMap((one) => [...one.promptTokens, ...one.sampledTokens]),
