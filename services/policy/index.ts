@@ -1,5 +1,6 @@
 /** Policies: how they are asked, how their conversations become tokens, how a server comes to serve them. */
 export { type Completion, type CompletionTurn, type PolicyClient, PolicyError } from "./client.ts";
+export type { Engine } from "./engine.ts";
 export {
   CheckpointError,
   decodeCheckpoint,
@@ -11,8 +12,11 @@ export { type Candidates, type Conversation, openConversation, SLOTS } from "./n
 export { pretrain } from "./nano/pretrain.ts";
 export { createPolicyServer, type PolicyServer } from "./nano/server.ts";
 export { createNanoTemplate } from "./nano/template.ts";
-export { createOpenAIClient, requireTraining } from "./openai.ts";
+export { createOpenAIClient } from "./openai.ts";
 export { publishPolicy, servedPolicies } from "./publish.ts";
+export { requireTraining } from "./reply.ts";
+export { createSglangEngine } from "./sglang.ts";
 export { decodeStandIn, encodeStandIn } from "./stand-in/checkpoint.ts";
 export type { AnswerBook } from "./stand-in/complete.ts";
 export type { PolicyTemplate, ToolDefinition } from "./template.ts";
+export { createVllmEngine, type VersionSource } from "./vllm.ts";

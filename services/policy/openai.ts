@@ -7,7 +7,9 @@ import {
   type PolicyClient,
   PolicyError,
 } from "./client.ts";
-import { readCompletion, replyFacts } from "./reply.ts";
+import { completionsBody } from "./completions-body.ts";
+import { apiKey, kindOfStatus } from "./http.ts";
+import { capabilitiesOf, completionOf, PROBE, saidBy } from "./reply.ts";
 
 export interface OpenAIClientOptions {
   /** With or without `/v1`. */
@@ -18,8 +20,6 @@ export interface OpenAIClientOptions {
   readonly model?: string | null;
   /** Of one completion. */
   readonly timeoutSeconds?: number;
-  /** Prompt of the capability probe. */
-  readonly probePrompt?: readonly number[];
 }
 
 /** 8,192 tokens at 20 per second, twice over. Engines do hang: no wait is without an end. */
@@ -31,25 +31,6 @@ function withV1(baseUrl: string): string {
   return root.endsWith("/v1") ? root : `${root}/v1`;
 }
 
-function apiKey(name: string | null): string {
-  if (name === null) return "none";
-  const value = process.env[name];
-  if (!value)
-    throw new PolicyError("capability", `policy.apiKeyEnv: the environment variable ${name} is not set`);
-  return value;
-}
-
-const CONTEXT_MARKERS = ["context_length_exceeded", "reduce the length", "maximum context length"];
-
-/** Leaf's rule for telling an overflow from other refusals. */
-function isContextOverflow(message: string): boolean {
-  const text = message.toLowerCase();
-  return (
-    CONTEXT_MARKERS.some((marker) => text.includes(marker)) ||
-    (text.includes("context length") && text.includes("exceed"))
-  );
-}
-
 function policyError(error: unknown, where: string): PolicyError {
   if (error instanceof PolicyError) return error;
   const message = error instanceof Error ? error.message : String(error);
@@ -58,12 +39,8 @@ function policyError(error: unknown, where: string): PolicyError {
   if (error instanceof OpenAI.APIUserAbortError) return say("aborted", "the caller gave up");
   if (error instanceof OpenAI.APIConnectionTimeoutError) return say("unreachable", "no reply in time");
   if (error instanceof OpenAI.APIConnectionError) return say("unreachable", message);
-  if (error instanceof OpenAI.APIError && error.status !== undefined) {
-    if (isContextOverflow(`${error.code ?? ""} ${message}`)) return say("context", message);
-    if (error.status === 404) return say("not-served", message);
-    const temporary = error.status >= 500 || error.status === 408 || error.status === 429;
-    return say(temporary ? "unreachable" : "protocol", message);
-  }
+  if (error instanceof OpenAI.APIError && error.status !== undefined)
+    return say(kindOfStatus(error.status, `${error.code ?? ""} ${message}`), message);
   // fetch fails with a TypeError when the connection breaks within the body, a SyntaxError comes of a broken one.
   return say(error instanceof TypeError ? "unreachable" : "protocol", message);
 }
@@ -74,31 +51,16 @@ export function createOpenAIClient(options: OpenAIClientOptions): PolicyClient {
   const timeoutSeconds = options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
   let api: OpenAI | undefined;
   const connect = () => {
-    api ??= new OpenAI({ baseURL: where, apiKey: apiKey(options.apiKeyEnv ?? null), maxRetries: 0 });
+    api ??= new OpenAI({
+      baseURL: where,
+      apiKey: apiKey(options.apiKeyEnv ?? null) ?? "none",
+      maxRetries: 0,
+    });
     return api;
   };
 
   const request = async (turn: CompletionTurn, model: string, seconds: number) => {
-    const { temperature, topP, topK, minP } = turn.sampling;
-    const body = {
-      model,
-      // The library's type is not readonly; it only serialises.
-      prompt: turn.prompt as number[],
-      max_tokens: turn.maxTokens,
-      // Every parameter, always: servers have defaults of their own, some from the model's files.
-      temperature,
-      top_p: topP,
-      top_k: topK,
-      min_p: minP,
-      seed: turn.seed,
-      n: 1,
-      presence_penalty: 0,
-      frequency_penalty: 0,
-      logprobs: 1,
-      return_token_ids: true,
-      skip_special_tokens: false,
-      stream: false as const,
-    };
+    const body = { model, ...completionsBody(turn), logprobs: 1 };
     // The library's own limit ends with the headers; this one covers the body too.
     const limit = AbortSignal.timeout(seconds * 1000);
     const signal = turn.signal ? AbortSignal.any([turn.signal, limit]) : limit;
@@ -113,22 +75,10 @@ export function createOpenAIClient(options: OpenAIClientOptions): PolicyClient {
 
   const probe = async (): Promise<Capabilities> => {
     const model = options.model ?? (await firstModel(connect(), where));
-    const turn = {
-      policy: model,
-      prompt: options.probePrompt ?? [1, 2, 3],
-      maxTokens: 8,
-      sampling: { temperature: 1, topP: 1, topK: 0, minP: 0 },
-      seed: 1,
-    };
+    const turn = { ...PROBE, policy: model };
     const replies = [];
-    for (let i = 0; i < 2; i++) replies.push(await request(turn, model, PROBE_TIMEOUT_SECONDS));
-    const [first, second] = replies.map((reply) => replyFacts(reply as object));
-    return {
-      tokenIds: first!.tokens !== null,
-      logProbs: first!.logProbs !== null && first!.logProbs.length === first!.tokens?.length,
-      weightVersion: first!.weightVersion !== null,
-      seed: replies[0]!.choices[0]?.text === replies[1]!.choices[0]?.text && sameTokens(first!, second!),
-    };
+    for (let i = 0; i < 2; i++) replies.push(saidBy(await request(turn, model, PROBE_TIMEOUT_SECONDS)));
+    return capabilitiesOf(replies[0]!, replies[1]!);
   };
 
   let capabilities: Promise<Capabilities> | undefined;
@@ -143,13 +93,9 @@ export function createOpenAIClient(options: OpenAIClientOptions): PolicyClient {
     },
     complete: async (turn): Promise<Completion> => {
       const reply = await request(turn, options.model ?? turn.policy, timeoutSeconds);
-      return readCompletion(reply as object, turn, turn.policy);
+      return completionOf(saidBy(reply), turn, turn.policy);
     },
   };
-}
-
-function sameTokens(a: { readonly tokens: unknown }, b: { readonly tokens: unknown }): boolean {
-  return JSON.stringify(a.tokens) === JSON.stringify(b.tokens);
 }
 
 async function firstModel(api: OpenAI, where: string): Promise<string> {
@@ -161,18 +107,4 @@ async function firstModel(api: OpenAI, where: string): Promise<string> {
   } catch (error) {
     throw policyError(error, where);
   }
-}
-
-/** Refuses a server that cannot be trained with, naming what it lacks. */
-export function requireTraining(capabilities: Capabilities, server: string): void {
-  const lacking = [
-    ...(capabilities.tokenIds ? [] : ["token ids (return_token_ids)"]),
-    ...(capabilities.logProbs ? [] : ["log-probabilities of the sampled tokens"]),
-    ...(capabilities.weightVersion ? [] : ["weight version (weight_version)"]),
-  ];
-  if (lacking.length > 0)
-    throw new PolicyError(
-      "capability",
-      `policy.baseUrl ${server}: the server returns no ${lacking.join(" and no ")}; it can be used for evaluation only, not for training`,
-    );
 }

@@ -1,9 +1,26 @@
-/** Reads a completion out of what OpenAI-compatible servers reply. Pure: every doubt is a PolicyError. */
-import { type Completion, type CompletionTurn, PolicyError } from "./client.ts";
+/** What servers say of a turn, and the completion it makes. Pure: every doubt is a PolicyError. */
+import { type Capabilities, type Completion, type CompletionTurn, PolicyError } from "./client.ts";
+
+/** A turn as its server tells it. Null = it does not say. */
+export interface Said {
+  readonly text: unknown;
+  /** `stop`, `length`, `abort`, … */
+  readonly finish: unknown;
+  readonly tokens: readonly number[] | null;
+  readonly logProbs: readonly number[] | null;
+  /** The prompt as the server saw it. */
+  readonly promptTokens: unknown;
+  readonly weightVersion: string | null;
+  /** Where weights changed within the turn: the version from each token on. */
+  readonly versions?: Completion["versions"];
+  /** Where in the text each token begins, counted from any one point. */
+  readonly offsets: unknown;
+  readonly cachedTokens: unknown;
+}
 
 /**
- * The fields servers add for training, and where: vLLM gives `token_ids` and `prompt_token_ids` per choice (the latter at the root as well,
- * https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html), SGLang a `weight_version` in `metadata`
+ * The fields servers add to OpenAI's for training, and where: vLLM gives `token_ids` and `prompt_token_ids` per choice
+ * (`vllm/entrypoints/openai/completion/protocol.py`), SGLang a `weight_version` in `metadata`
  * (https://docs.sglang.ai/basic_usage/openai_api_completions.html); this project's server puts it at the root.
  */
 interface RawReply {
@@ -22,28 +39,28 @@ interface RawReply {
   } | null;
 }
 
-export interface ReplyFacts {
-  readonly tokens: readonly number[] | null;
-  readonly logProbs: readonly number[] | null;
-  readonly weightVersion: string | null;
-}
-
-function isTokenList(value: unknown): value is number[] {
+export function isTokenList(value: unknown): value is number[] {
   if (!Array.isArray(value)) return false;
   // A loop: prompts have ten thousands of tokens, and a closure per token shows.
   for (const one of value) if (!Number.isInteger(one) || one < 0) return false;
   return true;
 }
 
-/** What the reply holds of what training needs; null = it is not there. */
-export function replyFacts(reply: RawReply): ReplyFacts {
-  const choice = reply.choices?.[0];
+/** Of a reply of `/v1/completions`. */
+export function saidBy(reply: unknown): Said {
+  const raw = (reply ?? {}) as RawReply;
+  const choice = raw.choices?.[0];
   const logProbs = choice?.logprobs?.token_logprobs;
-  const version = reply.weight_version ?? reply.metadata?.weight_version;
+  const version = raw.weight_version ?? raw.metadata?.weight_version;
   return {
+    text: choice?.text,
+    finish: choice?.finish_reason,
     tokens: isTokenList(choice?.token_ids) ? choice.token_ids : null,
     logProbs: Array.isArray(logProbs) ? (logProbs as number[]) : null,
+    promptTokens: choice?.prompt_token_ids ?? raw.prompt_token_ids ?? null,
     weightVersion: typeof version === "string" ? version : null,
+    offsets: choice?.logprobs?.text_offset,
+    cachedTokens: raw.usage?.prompt_tokens_details?.cached_tokens,
   };
 }
 
@@ -68,25 +85,11 @@ function finishOf(reason: unknown): Completion["finish"] {
   throw new PolicyError("protocol", `finish_reason ${JSON.stringify(reason)}: expected stop or length`);
 }
 
-/**
- * `expected` = the policy that had to answer. Throws PolicyError `capability` without ids or log-probabilities, `not-served` when other
- * weights answered, `aborted`, `protocol`.
- */
-export function readCompletion(reply: RawReply, turn: CompletionTurn, expected: string): Completion {
-  const choice = reply.choices?.[0];
-  if (!choice || typeof choice.text !== "string")
-    throw new PolicyError("protocol", "choices[0].text: expected a text");
-  const { tokens, logProbs, weightVersion } = replyFacts(reply);
-  if (weightVersion !== null && weightVersion !== expected)
-    throw new PolicyError("not-served", `weight_version ${weightVersion} answered: expected ${expected}`);
-  const finish = finishOf(choice.finish_reason);
-  if (tokens === null)
-    throw new PolicyError("capability", "the server returns no token ids (choices[0].token_ids)");
+/** Throws PolicyError `capability` where one of them is not there, `protocol` where they cannot be those of one turn. */
+function sampledOf({ tokens, logProbs }: Said): Pick<Completion, "tokens" | "logProbs"> {
+  if (tokens === null) throw new PolicyError("capability", "the server returns no token ids");
   if (logProbs === null)
-    throw new PolicyError(
-      "capability",
-      "the server returns no log-probabilities (choices[0].logprobs.token_logprobs)",
-    );
+    throw new PolicyError("capability", "the server returns no log-probabilities of the sampled tokens");
   if (tokens.length !== logProbs.length)
     throw new PolicyError(
       "protocol",
@@ -97,28 +100,75 @@ export function readCompletion(reply: RawReply, turn: CompletionTurn, expected: 
   if (bad >= 0)
     throw new PolicyError(
       "protocol",
-      `token_logprobs[${bad}] is ${logProbs[bad]}: expected a finite number up to 0`,
+      `log-probability ${bad} is ${logProbs[bad]}: expected a finite number up to 0`,
     );
-  const seen = choice.prompt_token_ids ?? reply.prompt_token_ids;
-  const promptTokens = isTokenList(seen) ? seen : null;
-  if (promptTokens === null && seen !== undefined && seen !== null)
+  return { tokens, logProbs };
+}
+
+/**
+ * `expected` = the version that had to answer. Throws PolicyError `capability` without ids or log-probabilities, `not-served` when other
+ * weights answered, `aborted`, `protocol`.
+ */
+export function completionOf(said: Said, turn: CompletionTurn, expected: string): Completion {
+  if (typeof said.text !== "string") throw new PolicyError("protocol", "the reply holds no text of a turn");
+  if (said.weightVersion !== null && said.weightVersion !== expected)
+    throw new PolicyError(
+      "not-served",
+      `weight_version ${said.weightVersion} answered: expected ${expected}`,
+    );
+  const finish = finishOf(said.finish);
+  const { tokens, logProbs } = sampledOf(said);
+  const promptTokens = isTokenList(said.promptTokens) ? said.promptTokens : null;
+  if (promptTokens === null && said.promptTokens !== null)
     throw new PolicyError("protocol", "prompt_token_ids: expected a list of token ids");
   const prompt = promptTokens ?? turn.prompt;
-  const cached = reply.usage?.prompt_tokens_details?.cached_tokens;
-  const said = typeof cached === "number" && Number.isInteger(cached) && cached >= 0;
-  const offsets = offsetsOf(choice.logprobs?.text_offset, tokens, choice.text);
+  const cached = said.cachedTokens;
+  const saysCached = typeof cached === "number" && Number.isInteger(cached) && cached >= 0;
+  const offsets = offsetsOf(said.offsets, tokens, said.text);
   return {
     ...(promptTokens ? { promptTokens } : {}),
     ...(offsets ? { offsets } : {}),
-    text: choice.text,
+    text: said.text,
     tokens,
     logProbs,
     finish,
-    weightVersion: weightVersion ?? expected,
+    weightVersion: expected,
     usage: {
       promptTokens: prompt.length,
       completionTokens: tokens.length,
-      ...(said ? { cachedTokens: Math.min(cached, prompt.length) } : {}),
+      ...(saysCached ? { cachedTokens: Math.min(cached, prompt.length) } : {}),
     },
   };
+}
+
+/** A turn any model can answer, to find out what its server can do. */
+export const PROBE: Omit<CompletionTurn, "policy"> = {
+  prompt: [1, 2, 3],
+  maxTokens: 8,
+  sampling: { temperature: 1, topP: 1, topK: 0, minP: 0 },
+  seed: 1,
+};
+
+/** From two answers to the same turn. */
+export function capabilitiesOf(first: Said, second: Said): Capabilities {
+  return {
+    tokenIds: first.tokens !== null,
+    logProbs: first.logProbs !== null && first.logProbs.length === first.tokens?.length,
+    weightVersion: first.weightVersion !== null,
+    seed: first.text === second.text && JSON.stringify(first.tokens) === JSON.stringify(second.tokens),
+  };
+}
+
+/** Refuses a server that cannot be trained with, naming what it lacks. `field` = the setting that names it. */
+export function requireTraining(capabilities: Capabilities, server: string, field = "policy.baseUrl"): void {
+  const lacking = [
+    ...(capabilities.tokenIds ? [] : ["token ids (return_token_ids)"]),
+    ...(capabilities.logProbs ? [] : ["log-probabilities of the sampled tokens"]),
+    ...(capabilities.weightVersion ? [] : ["weight version (weight_version)"]),
+  ];
+  if (lacking.length > 0)
+    throw new PolicyError(
+      "capability",
+      `${field} ${server}: the server returns no ${lacking.join(" and no ")}; it can be used for evaluation only, not for training`,
+    );
 }

@@ -12,7 +12,7 @@ import {
 } from "../../core/spend.ts";
 import { countTurn, sumTokens } from "../../services/harness/tokens.ts";
 import { createNanoTemplate } from "../../services/policy/index.ts";
-import { readCompletion } from "../../services/policy/reply.ts";
+import { completionOf, saidBy } from "../../services/policy/reply.ts";
 
 const count = fc.integer({ min: 0, max: 5_000_000 });
 const tokens: fc.Arbitrary<TokenCounts> = fc.record({
@@ -151,10 +151,10 @@ describe("the tokens of a turn", () => {
       ...reply({ text_offset: [7, 8] }),
       usage: { prompt_tokens_details: { cached_tokens: 3 } },
     };
-    const said = readCompletion(told, asked, "p");
+    const said = completionOf(saidBy(told), asked, "p");
     expect(said).toMatchObject({ offsets: [0, 1], usage: { cachedTokens: 3 } });
     expect(countTurn(said, spans("ab"), 1)).toEqual({ ...NO_TOKENS, prompt: 1, cached: 3, text: 2 });
-    const silent = readCompletion(reply({ text_offset: [0, 99] }), asked, "p");
+    const silent = completionOf(saidBy(reply({ text_offset: [0, 99] })), asked, "p");
     expect(silent).not.toHaveProperty("offsets");
     expect(countTurn(silent, spans("ab"), 1)).toMatchObject({ prompt: 3, cached: 1 });
   });
