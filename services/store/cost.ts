@@ -12,18 +12,18 @@ import {
 } from "../../core/spend.ts";
 import { admitted } from "./admitted.ts";
 import { StoreError } from "./errors.ts";
-import { scopeSql } from "./keys.ts";
+import { groupKind, scopeSql } from "./keys.ts";
 import type { Executor } from "./rows.ts";
-import { readSpendSettings, type SpendSettings } from "./usage.ts";
+import {
+  CLASSES,
+  lostTurns,
+  readSpendSettings,
+  requestTokens,
+  requestUsd,
+  type SpendSettings,
+} from "./usage.ts";
 
 type Of = Pick<CostEntry, "phase" | "iteration" | "generator" | "task">;
-
-const CLASSES = sql`
-  coalesce(sum((tokens ->> 'prompt')::bigint), 0)::bigint as prompt,
-  coalesce(sum((tokens ->> 'cached')::bigint), 0)::bigint as cached,
-  coalesce(sum((tokens ->> 'reasoning')::bigint), 0)::bigint as reasoning,
-  coalesce(sum((tokens ->> 'text')::bigint), 0)::bigint as text,
-  coalesce(sum((tokens ->> 'toolCalls')::bigint), 0)::bigint as "toolCalls"`;
 
 const classesOf = ({ prompt, cached, reasoning, text, toolCalls }: TokenCounts): TokenCounts => ({
   prompt,
@@ -36,7 +36,7 @@ const classesOf = ({ prompt, cached, reasoning, text, toolCalls }: TokenCounts):
 const place = ({ phase, iteration, generator, task }: Of): Of => ({ phase, iteration, generator, task });
 
 /** A group that was never recorded, its rollouts being cut, is known by its key. */
-const PHASE = sql`coalesce(g.phase, case when group_key like '%/probe/%' then 'probe'
+const PHASE = sql`coalesce(g.phase, case when ${groupKind("group_key")} is not null then 'probe'
   when group_key like '%/climb/%' then 'climb' else 'evaluate' end)`;
 const ITERATION = sql`coalesce(g.iteration, substring(group_key from '/it/([0-9]+)/')::integer, 0)`;
 
@@ -71,18 +71,10 @@ function paidByPolicy(tokens: TokenCounts, { prices, policyModel }: SpendSetting
   return { tokens, usd: usd ?? 0, unpricedTokens: usd === null ? totalOf(tokens) : 0 };
 }
 
-/** Turns of attempts that nobody went on from: dropped, or of a rollout that has not come to its end. */
 async function lostEntries(db: Executor, experiment: string, settings: SpendSettings): Promise<CostEntry[]> {
-  const own = `${experiment}/`;
   const { rows } = await sql<Of & TokenCounts>`
-    with lost as (
-      select rollout_key, lost_tokens as tokens from attempts
-      where starts_with(rollout_key, ${own}) and lost_tokens is not null
-      union all
-      select rollout_key, (reply -> 'tokens')::jsonb from ledger
-      where starts_with(rollout_key, ${own}) and reply -> 'tokens' is not null
-    ), slot as (
-      select tokens, regexp_replace(rollout_key, '/[^/]+$', '') as group_key from lost
+    with slot as (
+      select tokens, regexp_replace(rollout_key, '/[^/]+$', '') as group_key from ${lostTurns(experiment)} lost
     ), placed as (
       select s.*, g.phase, g.iteration,
         coalesce(g.task_id, (select r.task_id from rollouts r where r.group_key = s.group_key limit 1)) as task
@@ -112,19 +104,16 @@ async function requestEntries(db: Executor, experiment: string): Promise<CostEnt
   const { rows } = await sql<RequestSums>`
     with request as (
       select s.phase, coalesce(s.iteration, 0) as iteration, s.generator, v.task_id as task, used as tokens,
-        used is null as open, coalesce(usd, case when used is null then reserved_usd end) as usd,
-        (reserved ->> 'prompt')::bigint + (reserved ->> 'generated')::bigint as at_most,
-        (used ->> 'prompt')::bigint + (used ->> 'cached')::bigint + (used ->> 'reasoning')::bigint
-          + (used ->> 'text')::bigint + (used ->> 'toolCalls')::bigint as total
+        used is null as open, ${requestUsd} as usd, ${requestTokens} as total
       from spend s left join validations v
         on v.scope = ${scopeSql("s")} and v.candidate = s.candidate
       where s.experiment = ${experiment}
     )
     select phase, iteration, generator, task, count(*) as requests, ${CLASSES},
       coalesce(sum(usd::numeric), 0) as usd,
-      coalesce(sum(coalesce(total, at_most)) filter (where usd is null), 0)::bigint as unpriced,
+      coalesce(sum(total) filter (where usd is null), 0)::bigint as unpriced,
       count(*) filter (where open) as "openRequests",
-      coalesce(sum(at_most) filter (where open), 0)::bigint as "openTokens",
+      coalesce(sum(total) filter (where open), 0)::bigint as "openTokens",
       coalesce(sum(usd::numeric) filter (where open), 0) as "openUsd"
     from request group by 1, 2, 3, 4`.execute(db);
   return rows.map((row) => ({

@@ -1,5 +1,5 @@
 /** What an experiment has used of its budget, and whether more may begin. */
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { Scope } from "../../core/scope.ts";
 import {
@@ -12,6 +12,7 @@ import {
   SpendError,
   type SpendPhase,
   sumUsd,
+  TOKEN_CLASSES,
   type TokenCounts,
   type Usage,
   usdOfSeconds,
@@ -55,15 +56,40 @@ export async function readSpendSettings(
   return { budget: { ...NO_BUDGET, ...budget }, prices, policyModel: policy.model ?? policy.kind };
 }
 
-/** Tokens of accepted rollouts, each in the try that made it. */
-async function rolloutTokens(db: Executor, experiment: string): Promise<TokenCounts> {
+/** `TokenCounts` of a group of rows: the sums of their `tokens`. */
+export const CLASSES = sql.join(
+  TOKEN_CLASSES.map(
+    (name) => sql`coalesce(sum((tokens ->> ${sql.lit(name)})::bigint), 0)::bigint as ${sql.ref(name)}`,
+  ),
+);
+
+/** Dollars of a row of `spend`: those of its outcome, and all that were reserved where that is not known or had no price. Null = no price at all. */
+export const requestUsd = sql<number | null>`coalesce(usd, reserved_usd)`;
+/** Tokens of a row of `spend`: those that were used, and all that were reserved where that is not known. */
+export const requestTokens = sql<number>`case
+  when used is null then (reserved ->> 'prompt')::bigint + (reserved ->> 'generated')::bigint
+  else ${sql.join(
+    TOKEN_CLASSES.map((name) => sql`(used ->> ${sql.lit(name)})::bigint`),
+    sql` + `,
+  )} end`;
+
+/** A subquery of turns that came to no rollout: dropped, or of one that has not come to its end. (rollout_key, tokens). */
+export const lostTurns = (experiment: string): RawBuilder<unknown> => sql`(
+  select rollout_key, lost_tokens as tokens from attempts
+  where starts_with(rollout_key, ${`${experiment}/`}) and lost_tokens is not null
+  union all
+  select rollout_key, (reply -> 'tokens')::jsonb from ledger
+  where starts_with(rollout_key, ${`${experiment}/`}) and reply -> 'tokens' is not null
+)`;
+
+/** Of accepted rollouts, each in the try that made it, and of turns that were lost. */
+async function policyTokens(db: Executor, experiment: string): Promise<TokenCounts> {
   const { rows } = await sql<TokenCounts>`
-    select coalesce(sum((tokens ->> 'prompt')::bigint), 0)::bigint as prompt,
-      coalesce(sum((tokens ->> 'cached')::bigint), 0)::bigint as cached,
-      coalesce(sum((tokens ->> 'reasoning')::bigint), 0)::bigint as reasoning,
-      coalesce(sum((tokens ->> 'text')::bigint), 0)::bigint as text,
-      coalesce(sum((tokens ->> 'toolCalls')::bigint), 0)::bigint as "toolCalls"
-    from rollouts where starts_with(key, ${`${experiment}/`}) and reused_from is null`.execute(db);
+    select ${CLASSES} from (
+      select tokens::jsonb from rollouts where starts_with(key, ${`${experiment}/`}) and reused_from is null
+      union all
+      select tokens from ${lostTurns(experiment)} lost
+    ) as paid`.execute(db);
   return rows[0] ?? NO_TOKENS;
 }
 
@@ -75,10 +101,7 @@ async function requested(db: Executor, experiment: string) {
     reservedTokens: number;
   }>`
     with request as (
-      select used is null as open, coalesce(usd, reserved_usd, 0)::numeric as usd,
-        case when used is null then (reserved ->> 'prompt')::bigint + (reserved ->> 'generated')::bigint
-          else (used ->> 'prompt')::bigint + (used ->> 'cached')::bigint + (used ->> 'reasoning')::bigint
-            + (used ->> 'text')::bigint + (used ->> 'toolCalls')::bigint end as tokens
+      select used is null as open, ${requestUsd}::numeric as usd, ${requestTokens} as tokens
       from spend where experiment = ${experiment}
     )
     select coalesce(sum(usd), 0) as usd, coalesce(sum(usd) filter (where open), 0) as "reservedUsd",
@@ -124,7 +147,7 @@ export async function addSandboxSeconds(db: Executor, use: SandboxUse, seconds: 
     .execute();
 }
 
-/** Of all tries: what was thrown away is paid, too. Rollouts are added up only where their model has a price. */
+/** Of all tries: what was thrown away is paid, too. The policy's tokens are added up only where their model has a price. */
 export async function readUsage(
   db: Executor,
   experiment: string,
@@ -133,7 +156,7 @@ export async function readUsage(
   const author = await requested(db, experiment);
   const seconds = await sandboxSeconds(db, experiment);
   const price = prices[policyModel];
-  const policy = price === undefined ? 0 : usdOfTokens(await rolloutTokens(db, experiment), price);
+  const policy = price === undefined ? 0 : usdOfTokens(await policyTokens(db, experiment), price);
   const boxes = usdOfSeconds(seconds, prices[SANDBOX_HOUR]);
   return { ...author, usd: sumUsd([author.usd, policy ?? 0, boxes ?? 0]), sandboxHours: seconds / 3600 };
 }

@@ -14,6 +14,7 @@ import {
   sealRollout,
   spendBooks,
 } from "../../services/store/index.ts";
+import { readSpendSettings, readUsage } from "../../services/store/usage.ts";
 import { openTestRecord, type TestRecord } from "../support/open-record.ts";
 import { recordTestExperiment, rolloutRow, testSettings } from "../support/record.ts";
 
@@ -129,6 +130,25 @@ describe("the cost of an experiment", () => {
     const three = addTokens(two, TOKENS);
     expect(await lost()).toMatchObject({ tokens: addTokens(three, TOKENS), lostTokens: totalOf(three) });
     expect((await showCost(record, name)).attempts).toMatchObject({ superseded: 1, failed: 0, open: 0 });
+  });
+
+  it("is what the budget is held against: lost turns are in both, and a request whose price was taken away", async () => {
+    const name = await experiment();
+    const books = booksOf(name);
+    await books.reserve(ask(`${name}/1`));
+    const settings = { ...testSettings(), prices: { ...PRICES, writer: undefined } };
+    const unpriced = { settings: JSON.stringify(settings) };
+    await record.db.updateTable("experiments").set(unpriced).where("name", "=", name).execute();
+    await books.settle(`${name}/1`, TOKENS);
+    const hint = `${name}/it/2/try/1/task/4/hint/2/0`;
+    const { fence } = await openAttempt(record.db, slotOf(hint));
+    await appendTurn(record.db, fence, turn(0, TOKENS));
+    const { total, groups } = await showCost(record, name);
+    // All that was reserved, and a turn at 0.00038 dollars.
+    expect(total).toMatchObject({ usd: 0.01038, unpricedTokens: 0, lostTokens: totalOf(TOKENS) });
+    expect(groups.find(({ lostTokens }) => lostTokens > 0)).toMatchObject({ of: "probe" });
+    const used = await readUsage(record.db, name, (await readSpendSettings(record.db, name))!);
+    expect(used).toMatchObject({ usd: total.usd, authorTokens: totalOf(TOKENS), reservedUsd: 0 });
   });
 
   it("is told by admitted task and update, and by generator with what its candidates came to", async () => {
