@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 const files = {
   trainer: ["constraints.txt", "requirements.txt"],
-  vllm: ["constraints.txt", "requirements.txt", "requirements-vllm.txt", "install.mjs"],
+  vllm: ["constraints.txt", "requirements.txt", "requirements-vllm.txt"],
 };
 
 export function partsDigest(folder, part) {

