@@ -12,7 +12,7 @@ import { DELIVER_TOOL, readDelivery } from "../../services/author/delivery.ts";
 import { AUTHOR_TOOLS, AXES, PROMPTS } from "../../services/author/index.ts";
 import { firstMessages, promptOf, promptText, repairMessage } from "../../services/author/prompts.ts";
 import { sinceSnapshot, wayBack } from "../../services/author/tree.ts";
-import { compareFunctions } from "../../services/synthesis/touched.ts";
+import { compareFunctions } from "../../services/languages/index.ts";
 import { tinyEnvironment } from "../support/tiny-environment.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "author-"));
@@ -206,6 +206,7 @@ describe("functions that a change touches", () => {
   it("are those whose own text differs, wherever they stand now", () => {
     expect(names(before)).toEqual([[], []]);
     expect(names(`\n\n${before}`)).toEqual([[], []]);
+    expect(names(`// more\n${before.replace("return 1; }", "\n  return 1; // one\n}")}`)).toEqual([[], []]);
     expect(names(before.replace("return 1", "return 3"))).toEqual([["a"], []]);
     expect(names(before.replace("return 2", "return 3"))).toEqual([["<anonymous>:2"], []]);
     expect(names(`${before}function c() {}\n`)).toEqual([[], ["c"]]);

@@ -12,6 +12,7 @@ import { readTree, type Tree, writeTree } from "../../services/environments/tree
 import { candidateOf } from "../../services/synthesis/history/candidate.ts";
 import { historyGenerator } from "../../services/synthesis/history/index.ts";
 import { type Brief, type Candidate, candidateKey, survey } from "../../services/synthesis/index.ts";
+import { indexSites } from "../../services/synthesis/sites.ts";
 import { type MadeCommit, Repository } from "../support/repository.ts";
 
 const SETTINGS = { maxCommits: 100, maxFiles: 10, maxLines: 1000 };
@@ -118,6 +119,24 @@ describe("the candidate of a commit", () => {
       expect(base.filter(({ path }) => path.startsWith(".git"))).toEqual([]);
       expect(hashes.filter((hash) => told.includes(hash.slice(0, 7)))).toEqual([]);
     }
+  });
+
+  it("names functions as a mutation of the parent's tree does, those without a name, too", async () => {
+    const of = new Repository(join(scratch, "names"));
+    const source = (number: number) =>
+      `// ${number}\nmodule.exports = [1].map(function () { return ${number}; });\n`;
+    const files = (number: number) => ({
+      "lib/a.js": source(number),
+      "test/a.js": `require('tape')(${number});\n`,
+    });
+    of.commit([1, 2].map((number) => ({ message: `[Fix] ${number}`, files: files(number) })));
+    const named = await environmentOf(of, "names", ["test/a.js"]);
+    const [fix] = (await candidates(named)) as [Candidate];
+    const mutated = indexSites({ ...named, entry: { ...named.entry, sources: ["lib/a.js"] } });
+    const keys = mutated.functions.map(({ key }) => key);
+    expect(fix.functions).toEqual(["names#lib/a.js#<anonymous>:2"]);
+    expect(keys).toContain(fix.functions[0]);
+    expect(fix.sites).toMatchObject([{ functionName: "<anonymous>:2", line: 2 }]);
   });
 
   it("has a key of its own, also beside another commit with the same parent", async () => {

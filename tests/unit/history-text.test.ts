@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseChanges, parseCommits } from "../../services/environments/commits.ts";
 import { inOrder, lineOf, sectionOf, streamOf } from "../../services/environments/releases.ts";
-import { changedFunctions, loadedModules, publicNames } from "../../services/synthesis/history/code.ts";
+import { sameProgram } from "../../services/languages/index.ts";
+import { loadedModules, publicNames } from "../../services/synthesis/history/code.ts";
 import { contractOf, examplesOf } from "../../services/synthesis/history/contract.ts";
 import { intentsOf } from "../../services/synthesis/history/message.ts";
 import { roleOf } from "../../services/synthesis/history/paths.ts";
 import { textOfCommit, withoutPointers } from "../../services/synthesis/history/text.ts";
-import { sameProgram } from "../../services/synthesis/history/tokens.ts";
 
 const tree = (files: Record<string, string>) =>
   new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)]));
@@ -121,12 +121,6 @@ describe("a program's surface", () => {
     ["a.go", 'import (\n\t"fmt"\n\t"example.org/own/x"\n)\n', ["fmt"]],
   ])("of %s %j loads %j", (path, text, modules) => {
     expect([...loadedModules(path, text, (name) => /own/.test(name))].sort()).toEqual(modules);
-  });
-
-  it("changes where its functions do, not where they stand", () => {
-    const before = "function a() { return 1; }\nfunction b() { return 2; }\n";
-    expect(changedFunctions("a.js", before, `// more\n\n${before.replace("2", "3")}`)).toEqual(["b"]);
-    expect(changedFunctions("a.js", "x = 1;", "x = 2;")).toEqual(["<module>"]);
   });
 });
 

@@ -7,7 +7,6 @@ import { baseText } from "../base-tree.ts";
 import { goldLines } from "../leaks.ts";
 import { functionKey } from "../split.ts";
 import type { Candidate } from "../types.ts";
-import { functionTexts } from "./code.ts";
 import { contractOf } from "./contract.ts";
 import { textOfCommit } from "./text.ts";
 import type { ChangedFile, Surveyed, Usable } from "./types.ts";
@@ -41,17 +40,12 @@ const inText = (tree: Tree): Map<string, string> =>
 
 /** Functions of the base tree that the commit changes, where it has any. */
 function sitesOf({ sources, functions }: Usable): Candidate["sites"] {
-  const sites = sources.flatMap(({ path, before }) => {
-    if (before === "") return [];
-    const known = functionTexts(path, before);
-    const names = functions.filter(({ file, name }) => file === path && known.has(name));
-    const inner = names.filter(({ name }) => name !== MODULE_FUNCTION);
-    return (inner.length > 0 ? inner : names).map(({ file, name }) => ({
-      file,
-      functionName: name,
-      line: known.get(name)!.startLine,
-      operator: OPERATOR,
-    }));
+  const sites = sources.flatMap(({ path }) => {
+    const changed = functions.flatMap(({ file, name, line }) =>
+      file === path && line !== null ? [{ file, functionName: name, line, operator: OPERATOR }] : [],
+    );
+    const inner = changed.filter(({ functionName }) => functionName !== MODULE_FUNCTION);
+    return inner.length > 0 ? inner : changed;
   });
   const [{ path }] = sources as [ChangedFile];
   return sites.length > 0

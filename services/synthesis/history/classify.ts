@@ -1,8 +1,8 @@
 /** The type of a commit, by what it changes; the rules stand in docs/history.md in this order. Pure but for the trees it may ask for. */
 import type { StructuralAssertion, TaskType, TypeCheck } from "../../../core/task.ts";
-import { functionTexts, loadedModules, publicNames } from "./code.ts";
+import { exactTokens, languageOf } from "../../languages/index.ts";
+import { loadedModules, publicNames } from "./code.ts";
 import { type Intent, intentsOf } from "./message.ts";
-import { exactTokens } from "./tokens.ts";
 import type { ChangedFile, Skip } from "./types.ts";
 
 /** Text of every source of a tree, by path. */
@@ -23,9 +23,7 @@ export interface Question {
   readonly workload: () => Promise<{ readonly path: string; readonly text: string } | null>;
 }
 
-export type Answer =
-  | { readonly type: TaskType; readonly check: TypeCheck | null; readonly newNames: readonly string[] }
-  | { readonly skip: Skip };
+export type Answer = { readonly type: TaskType; readonly check: TypeCheck | null } | { readonly skip: Skip };
 
 /** What a solution of a performance task must gain at least; commits that say "faster" without a number are worth less to nobody. */
 const MIN_SPEEDUP = 1.2;
@@ -63,21 +61,28 @@ async function exchanged(question: Question) {
   return { absent: without(before, after), present: without(after, before) };
 }
 
+/** Lines of each function that has a name, the longest where several have the same. */
+function lengths(file: string, text: string): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  for (const { name, startLine, endLine } of languageOf(file)?.functions(text) ?? [])
+    if (!name.startsWith("<")) found.set(name, Math.max(found.get(name) ?? 0, endLine - startLine + 1));
+  return found;
+}
+
 /** Statements that are false of the parent and true of the commit, about functions that nobody outside can name. */
 function structure(sources: readonly ChangedFile[]): StructuralAssertion[] {
   return sources.flatMap(({ path: file, before, after }): StructuralAssertion[] => {
-    const [old, now] = [functionTexts(file, before), functionTexts(file, after)];
-    const named = (name: string) => !name.startsWith("<");
-    const gone = [...old.keys()].filter((name) => named(name) && !now.has(name));
-    const added = [...now.keys()].filter((name) => named(name) && !old.has(name));
-    const shorter = [...now.values()].filter(({ name, lines }) => {
-      const earlier = old.get(name)?.lines ?? 0;
-      return named(name) && lines <= earlier * SHORTER && earlier - lines >= MIN_LINES_LOST;
+    const [old, now] = [lengths(file, before), lengths(file, after)];
+    const gone = [...old.keys()].filter((name) => !now.has(name));
+    const added = [...now.keys()].filter((name) => !old.has(name));
+    const shorter = [...now].filter(([name, lines]) => {
+      const earlier = old.get(name) ?? 0;
+      return lines <= earlier * SHORTER && earlier - lines >= MIN_LINES_LOST;
     });
     return [
       ...gone.map((symbol) => ({ kind: "lacks", file, symbol }) as const),
       ...added.map((symbol) => ({ kind: "defines", file, symbol }) as const),
-      ...shorter.map(({ name: symbol, lines }) => ({ kind: "max-lines", file, symbol, lines }) as const),
+      ...shorter.map(([symbol, lines]) => ({ kind: "max-lines", file, symbol, lines }) as const),
     ];
   });
 }
@@ -99,21 +104,19 @@ export async function classify(question: Question): Promise<Answer> {
     return {
       type: "performance",
       check: { type: "performance", workload, minSpeedup: MIN_SPEEDUP },
-      newNames,
     };
   }
   const { absent, present } = await exchanged(question);
   if (absent.length > 0 && (present.length > 0 || question.manifestChanged))
-    return { type: "migration", check: { type: "migration", absent, present }, newNames };
+    return { type: "migration", check: { type: "migration", absent, present } };
   if (only(intents, "refactor") && newNames.length === 0 && without(old, now).length === 0) {
     const assertions = structure(sources);
     if (assertions.length > 0)
-      return { type: "refactor", check: { type: "refactor", structure: assertions }, newNames };
+      return { type: "refactor", check: { type: "refactor", structure: assertions } };
   }
   if (!tested) return { skip: "no-tests" };
   const testText = tests.map(({ after }) => after).join("\n");
   const isShown = newNames.some((name) => testText.includes(name.replace(/\(.*$/, "")));
-  if ((isShown && !only(intents, "fix")) || only(intents, "feature"))
-    return { type: "feature", check: null, newNames };
-  return { type: "bug", check: null, newNames };
+  if ((isShown && !only(intents, "fix")) || only(intents, "feature")) return { type: "feature", check: null };
+  return { type: "bug", check: null };
 }

@@ -1,50 +1,5 @@
-/** What a file's program offers and needs: functions by what is in them, public names, modules it loads. Pure; by patterns over exact tokens. */
-import { languageOf, MODULE_FUNCTION } from "../../languages/index.ts";
-import { exactTokens } from "./tokens.ts";
-
-export interface FunctionText {
-  readonly name: string;
-  readonly startLine: number;
-  readonly lines: number;
-  /** Without the functions inside it. */
-  readonly tokens: string;
-}
-
-/** Functions that share a name in a file are one. `<module>` is what stands outside of all of them. */
-export function functionTexts(path: string, text: string): ReadonlyMap<string, FunctionText> {
-  const found = new Map<string, FunctionText>();
-  const functions = languageOf(path)?.functions(text) ?? [];
-  for (const [index, { name, start, end, startLine, endLine }] of functions.entries()) {
-    const inner = functions.slice(index + 1).filter((other) => other.start >= start && other.end <= end);
-    let own = "";
-    let at = start;
-    for (const other of inner) {
-      if (other.start < at) continue;
-      own += text.slice(at, other.start);
-      at = other.end;
-    }
-    own += text.slice(at, end);
-    // Named by their line, functions without a name would differ wherever a line was put before them.
-    const key = name.startsWith("<anonymous") ? "<anonymous>" : name;
-    const known = found.get(key);
-    const tokens = `${known?.tokens ?? ""}\n${exactTokens(path, own).join(" ")}`;
-    found.set(key, {
-      name: key,
-      startLine: known?.startLine ?? startLine,
-      lines: Math.max(known?.lines ?? 0, endLine - startLine + 1),
-      tokens,
-    });
-  }
-  return found;
-}
-
-/** Names of functions that differ, or that only one of the texts has; `<module>` where nothing has a name. */
-export function changedFunctions(path: string, before: string, after: string): string[] {
-  const [left, right] = [functionTexts(path, before), functionTexts(path, after)];
-  const names = [...new Set([...left.keys(), ...right.keys()])];
-  const changed = names.filter((name) => left.get(name)?.tokens !== right.get(name)?.tokens);
-  return changed.length > 0 ? changed : [MODULE_FUNCTION];
-}
+/** What a file's program offers and needs: public names, modules it loads. Pure; by patterns over exact tokens. */
+import { exactTokens, languageOf } from "../../languages/index.ts";
 
 const WORD = "[\\p{L}_$][\\p{L}\\p{N}_$]*";
 const all = (text: string, pattern: string): string[] =>

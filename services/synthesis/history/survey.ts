@@ -2,12 +2,11 @@
 import type { HistorySettings } from "../../../core/synthesis.ts";
 import type { ChangedPath, Commit, History } from "../../environments/index.ts";
 import type { CatalogueEntry } from "../../environments/types.ts";
+import { compareFunctions, MODULE_FUNCTION, sameProgram } from "../../languages/index.ts";
 import { classify, type Sources } from "./classify.ts";
-import { changedFunctions } from "./code.ts";
 import { isRevert, revertedBy } from "./message.ts";
 import { isMachineMade, type PathRole, roleOf } from "./paths.ts";
-import { sameProgram } from "./tokens.ts";
-import type { ChangedFile, Skip, Surveyed } from "./types.ts";
+import type { ChangedFile, ChangedFunction, Skip, Surveyed } from "./types.ts";
 
 type Entry = Pick<CatalogueEntry, "name" | "sources" | "tests">;
 
@@ -32,6 +31,17 @@ async function read(history: History, changes: readonly (ChangedPath & { role: P
       after: textOf(after),
     }),
   );
+}
+
+/** The module where nothing that has a name differs. */
+function functionsOf({ path: file, before, after }: ChangedFile): ChangedFunction[] {
+  const { changed, added } = compareFunctions(file, before, after);
+  const lineOf = (line: number) => (before === "" ? null : line);
+  const found = [
+    ...changed.map(({ name, startLine }) => ({ file, name, line: lineOf(startLine) })),
+    ...added.map(({ name }) => ({ file, name, line: null })),
+  ];
+  return found.length > 0 ? found : [{ file, name: MODULE_FUNCTION, line: lineOf(1) }];
 }
 
 /** Whether a manifest says something else of what the package needs or how it is loaded, not only of its version and its tools. */
@@ -122,12 +132,16 @@ class Survey {
       workload: () => this.workload(commit.sha),
     });
     if ("skip" in answer) return skip(answer.skip);
-    const functions = sources.flatMap(({ path, before, after }) =>
-      changedFunctions(path, before, after).map((name) => ({ file: path, name })),
-    );
     return {
       ...size,
-      outcome: { usable: { ...answer, sources: [...all, ...manifests, ...data], tests, functions } },
+      outcome: {
+        usable: {
+          ...answer,
+          sources: [...all, ...manifests, ...data],
+          tests,
+          functions: sources.flatMap(functionsOf),
+        },
+      },
     };
   }
 

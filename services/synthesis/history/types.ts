@@ -28,6 +28,13 @@ export interface ChangedFile {
   readonly after: string;
 }
 
+export interface ChangedFunction {
+  readonly file: string;
+  readonly name: string;
+  /** Of the text before the commit, 1-based; null for one that it adds. */
+  readonly line: number | null;
+}
+
 /** A commit that is a task once the gates have passed it. */
 export interface Usable {
   readonly type: TaskType;
@@ -35,10 +42,8 @@ export interface Usable {
   /** Sources, data beside them, and the manifest where the change needs it. */
   readonly sources: readonly ChangedFile[];
   readonly tests: readonly ChangedFile[];
-  /** Public names that were not there before. */
-  readonly newNames: readonly string[];
-  /** `<file>#<function>` of all that differs. */
-  readonly functions: readonly { readonly file: string; readonly name: string }[];
+  /** All that differs; at least one. */
+  readonly functions: readonly ChangedFunction[];
 }
 
 export interface Surveyed {
