@@ -2,4 +2,5 @@
 export { BatchError, type BatchRow, type DecodedRow, decodeBatch, encodeBatch } from "./batch.ts";
 export { TrainerError } from "./errors.ts";
 export { createNanoTrainer, type NanoTrainerServices } from "./nano/index.ts";
+export { createProcessTrainer, type ProcessTrainerOptions } from "./process/index.ts";
 export type { Trainer, UpdateMetrics, UpdateSettings } from "./trainer.ts";
