@@ -123,7 +123,7 @@ class Server:
         elif op != "update":
             message = f"op is {op!r}, expected hello, update or stop"
             connection.send({"id": number, "event": "failed", "kind": "internal", "message": message})
-        elif self._stopping:
+        elif self._stopping and request.get("key") not in self._updates:
             connection.send({"id": number, "event": "failed", "kind": "internal", "message": "the trainer stops and takes no more updates"})
         else:
             self._join({key: value for key, value in request.items() if key not in ("id", "token", "op")}, number, connection)
