@@ -2,9 +2,9 @@
 import { originLines } from "../../core/origin.ts";
 import { type Interval, wilson } from "../../core/statistics.ts";
 import type { Task } from "../../core/task.ts";
-import type { Lineage, MeasuredRate } from "../../services/store/index.ts";
+import type { MeasuredRate } from "../../services/store/index.ts";
 import type { GateVerdict } from "../../services/synthesis/index.ts";
-import type { LabelledTask } from "../control/index.ts";
+import type { LabelledLineage, LabelledTask } from "../control/index.ts";
 import { formatPercent, formatTable, writeLine } from "./output.ts";
 
 const percentRange = ({ low, high }: Interval): string =>
@@ -78,7 +78,7 @@ function writeProbes(probes: LabelledTask["probes"]): void {
 const counted = (measured: MeasuredRate | null): string | null =>
   measured && `${measured.passes}/${measured.runs}`;
 
-function writeLineage({ scope, candidate, revisions, climb }: Lineage): void {
+function writeLineage({ scope, candidate, revisions, climb }: LabelledLineage): void {
   writeLine();
   writeLine(`— revisions, candidate ${candidate} of ${scope} —`);
   writeLine(
@@ -86,6 +86,7 @@ function writeLineage({ scope, candidate, revisions, climb }: Lineage): void {
       { title: "task", value: ({ taskId }) => taskId },
       { title: "level", align: "right", value: ({ level }) => level },
       { title: "before", align: "right", value: ({ before }) => counted(before) },
+      { title: "label", value: ({ label }) => label },
       { title: "action", value: ({ action }) => action },
       { title: "after", align: "right", value: ({ after }) => counted(after) },
       {

@@ -51,7 +51,13 @@ export {
   showImport,
 } from "./imports.ts";
 export { type ImportProof, verifyImport } from "./imports-verify.ts";
-export { type LabelledTask, showTask } from "./labels.ts";
+export {
+  type LabelledLineage,
+  type LabelledReport,
+  type LabelledTask,
+  readReport,
+  showTask,
+} from "./labels.ts";
 export {
   evaluationsPage,
   eventId,

@@ -4,6 +4,7 @@ import type { GroupInput } from "../../activities/types.ts";
 import { describeGroup } from "../../core/descriptions.ts";
 import { evaluationGrading } from "../../core/experiment.ts";
 import { experimentId } from "../../core/ids.ts";
+import { HARNESS_VERSION } from "../../services/harness/index.ts";
 import { type Db, planTrial } from "../../services/store/index.ts";
 import { attributesOf, searchAttributes } from "../../workflows/attributes.ts";
 import type { collectGroup } from "../../workflows/collectGroup.ts";
@@ -45,7 +46,7 @@ const workflowId = ({ experiment, task, policy, level, seed }: Trial): string =>
 
 /** Throws StoreError `missing` for a task, experiment, policy or statement that is not there. */
 export async function startTrial({ db, client }: Context, choices: TrialChoices): Promise<Trial> {
-  const wanted = { ...choices, policy: choices.policy ?? "latest" };
+  const wanted = { ...choices, policy: choices.policy ?? "latest", harness: HARNESS_VERSION };
   const { scope, settings, policy, task, level } = await planTrial(db, wanted);
   const { experiment } = scope;
   const seed = choices.seed ?? settings.seed;

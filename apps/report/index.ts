@@ -1,5 +1,6 @@
 /** The report of an experiment: one HTML page that needs nothing else, for a browser or for paper. */
 import type { ReportData } from "../../services/store/index.ts";
+import type { LabelledReport } from "../control/index.ts";
 import { climbFigures, updateRows } from "./climb.ts";
 import { costSection } from "./cost.ts";
 import { headlineTable, improvement, learningCurve } from "./evaluation.ts";
@@ -76,7 +77,7 @@ function linkList(links: readonly ReportLink[]): Markup {
 }
 
 /** Complete HTML document. Throws TypeError on a link that is not http or https. */
-export function renderReport(data: ReportData, links: readonly ReportLink[] = []): string {
+export function renderReport(data: LabelledReport, links: readonly ReportLink[] = []): string {
   const { summary } = data;
   const curve = learningCurve(summary);
   const histograms = passRateHistograms(data.pools, data.inForce);

@@ -1,12 +1,15 @@
 /** A page per admitted task: how its statement was revised, what the gates said, what the probes counted, what training made of it. */
 import { originLines } from "../../core/origin.ts";
 import { wilson } from "../../core/statistics.ts";
-import type { Lineage, MeasuredRate, ReportTask, ReportTasks } from "../../services/store/index.ts";
+import type { MeasuredRate } from "../../services/store/index.ts";
 import type { GateVerdict } from "../../services/synthesis/index.ts";
+import type { LabelledLineage, LabelledReport, LabelledTask } from "../control/index.ts";
 import { shortened } from "./example.ts";
 import { table } from "./figure.ts";
 import { html, type Markup } from "./html.ts";
 import { percent } from "./scale.ts";
+
+type ReportTask = LabelledReport["tasks"]["shown"][number];
 
 const counted = (measured: MeasuredRate | null | undefined): string | null =>
   measured ? `${measured.passes}/${measured.runs}` : null;
@@ -27,7 +30,7 @@ function course({ detail }: ReportTask, admitted: boolean): string {
     .join(", ");
 }
 
-function gates(detail: ReportTask["detail"]): readonly Markup[] {
+function gates(detail: LabelledTask): readonly Markup[] {
   return detail.validations.map(
     ({ candidate, gates: verdicts, repairs }) => html`<h4>Gates of candidate ${candidate}</h4>
 ${repairs !== null && html`<p class="facts">Sent back ${repairs.length} ×: ${repairs.map(({ outcome }) => outcome).join(", ")}.</p>`}
@@ -42,12 +45,12 @@ ${table({
   );
 }
 
-function probes(detail: ReportTask["detail"]): Markup | false {
+function probes(detail: LabelledTask): Markup | false {
   return (
     detail.probes.length > 0 &&
     html`<h4>Probes</h4>${table({
-      head: ["Level", "Policy", "Passes", "Rate", "95 %", "Decision"],
-      rows: detail.probes.map(({ level, policy, passes, runs, rate, decision }) => {
+      head: ["Level", "Policy", "Passes", "Rate", "95 %", "Decision", "Label"],
+      rows: detail.probes.map(({ level, policy, passes, runs, rate, decision, label }) => {
         const { low, high } = wilson(passes, runs);
         return [
           level,
@@ -56,19 +59,21 @@ function probes(detail: ReportTask["detail"]): Markup | false {
           percent(rate ?? passes / runs, 1),
           `${percent(low)} – ${percent(high)}`,
           decision,
+          label,
         ];
       }),
     })}`
   );
 }
 
-function revisions({ revisions: all, climb }: Lineage): Markup {
+function revisions({ revisions: all, climb }: LabelledLineage): Markup {
   return html`<h4>Revisions</h4>${table({
-    head: ["Task", "Level", "Before", "Action", "After", "Because"],
-    rows: all.map(({ taskId, level, before, action, after, diagnosis }) => [
+    head: ["Task", "Level", "Before", "Label", "Action", "After", "Because"],
+    rows: all.map(({ taskId, level, before, label, action, after, diagnosis }) => [
       taskId,
       level,
       counted(before),
+      label,
       action,
       counted(after),
       diagnosis && html`<span class="evidence">${diagnosis.cause}: ${shortened(diagnosis.evidence)}</span>`,
@@ -96,7 +101,12 @@ ${gates(detail)}${probes(detail)}${detail.lineage.map(revisions)}
 </details>\n`;
 }
 
-export function taskPages({ admitted, shown, total, experiment }: ReportTasks): readonly Markup[] {
+export function taskPages({
+  admitted,
+  shown,
+  total,
+  experiment,
+}: LabelledReport["tasks"]): readonly Markup[] {
   const left = total - shown.length;
   return [
     admitted

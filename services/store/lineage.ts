@@ -19,6 +19,10 @@ export interface Revision {
   readonly taskId: string;
   readonly level: number;
   readonly policy: string;
+  /** Hash of the statement; null where it is not on record. */
+  readonly statement: string | null;
+  /** Hash of what the rate before rests on (core/label.ts). */
+  readonly labelKey: string;
   readonly before: MeasuredRate;
   /** `admit`, `drop: <reason>`, or the name of the action that made the next revision. */
   readonly action: string;
@@ -43,7 +47,7 @@ export interface Lineage {
   readonly climb: readonly ClimbedRate[];
 }
 
-type Probe = Selectable<Database["probes"]>;
+type Probe = Selectable<Database["probes"]> & { readonly statement: string | null };
 
 function measured(passes: number, runs: number, rate: number | null = null): MeasuredRate {
   return { passes, runs, rate: rate ?? passes / runs, ...wilson(passes, runs) };
@@ -55,7 +59,11 @@ const rateOf = (probe: Probe): MeasuredRate => measured(probe.passes, probe.runs
 export async function taskLineage(db: Executor, taskId: string): Promise<Lineage[]> {
   const probes = await db
     .selectFrom("probes as p")
+    .leftJoin("statements as s", (join) =>
+      join.onRef("s.task_id", "=", "p.task_id").onRef("s.level", "=", "p.level"),
+    )
     .selectAll("p")
+    .select("s.hash as statement")
     .where(({ exists, selectFrom }) =>
       exists(
         selectFrom("probes as own")
@@ -65,9 +73,9 @@ export async function taskLineage(db: Executor, taskId: string): Promise<Lineage
           .where("own.task_id", "=", taskId),
       ),
     )
-    .orderBy("scope")
-    .orderBy("candidate")
-    .orderBy("refinement")
+    .orderBy("p.scope")
+    .orderBy("p.candidate")
+    .orderBy("p.refinement")
     .execute();
   const candidates = Map.groupBy(probes, ({ scope, candidate }) => `${scope} ${candidate}`);
   return Promise.all([...candidates.values()].map((own) => lineageOf(db, own)));
@@ -83,6 +91,8 @@ async function lineageOf(db: Executor, probes: readonly Probe[]): Promise<Lineag
       taskId: probe.task_id,
       level: probe.level,
       policy: probe.policy,
+      statement: probe.statement,
+      labelKey: probe.label_key,
       before: rateOf(probe),
       action: probe.decision,
       diagnosis: probe.diagnosis as Diagnosis | null,

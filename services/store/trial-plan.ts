@@ -1,8 +1,10 @@
 /** What one rollout of a task by a policy needs, read from the record: it is asked for by hand, and belongs to no pool, climb or evaluation. */
 import type { ExperimentSettings } from "../../core/experiment.ts";
+import { labelStanding } from "../../core/label.ts";
 import type { PolicyRef } from "../../core/policy.ts";
 import type { Scope } from "../../core/scope.ts";
 import type { StatementLevel } from "../../core/task.ts";
+import { hashJson } from "../hashing/index.ts";
 import { StoreError } from "./errors.ts";
 import { type PlannedPolicy, planPolicy } from "./evaluation-plan.ts";
 import type { Executor } from "./rows.ts";
@@ -22,7 +24,12 @@ export interface WantedTrial {
   readonly experiment?: string | undefined;
   /** An id, or `latest`. */
   readonly policy: string;
-  /** Absent = as it was probed last, else as the experiment words its tasks first, else the most specific there is. */
+  /** Version of the harness that it is to run in. */
+  readonly harness: string;
+  /**
+   * Absent = as the last probe had it whose label holds for this rollout, else as the experiment words its tasks first, else the most specific
+   * there is.
+   */
   readonly level?: number | undefined;
 }
 
@@ -54,30 +61,35 @@ async function experimentThatMade(db: Executor, task: string): Promise<string> {
 async function levelOf(
   db: Executor,
   task: string,
-  { level }: WantedTrial,
-  { scope, settings }: PlannedPolicy,
+  { level, harness }: WantedTrial,
+  { scope, settings, policy }: PlannedPolicy,
 ): Promise<StatementLevel> {
-  const rows = await db
+  const statements = await db
     .selectFrom("statements")
-    .select("level")
+    .select(["level", "hash"])
     .where("task_id", "=", task)
     .orderBy("level")
     .execute();
-  const levels = rows.map((row) => row.level);
+  const levels = statements.map((row) => row.level);
   if (level !== undefined && !levels.includes(level))
     throw new StoreError(
       "missing",
       `task ${task} has no statement of level ${level}: there is ${levels.length === 0 ? "none" : levels.join(", ")}`,
     );
-  const probe = await db
+  const probes = await db
     .selectFrom("probes")
-    .select("level")
+    .select(["level", "policy", "label_key"])
     .where("task_id", "=", task)
     .where((eb) => eb.fn<boolean>("starts_with", ["scope", eb.val(`${scope.experiment}/`)]))
     .orderBy("scope", "desc")
     .orderBy("refinement", "desc")
-    .limit(1)
-    .executeTakeFirst();
+    .execute();
+  const { limits, sampling } = settings.rollout;
+  const probe = probes.find((each) => {
+    const statement = statements.find((row) => row.level === each.level)?.hash ?? "";
+    const now = { task, statement, policy: policy.id, harness, limits, sampling };
+    return labelStanding({ key: each.label_key, policy: each.policy }, now, hashJson) === "valid";
+  });
   const { startLevel } = settings.synthesis;
   const chosen = level ?? probe?.level ?? (levels.includes(startLevel) ? startLevel : levels.at(-1));
   if (chosen === undefined) throw new StoreError("missing", `task ${task} has no statement`);

@@ -51,18 +51,39 @@ describe("tasks by what probing came to", () => {
   });
 });
 
+/** The task's last probe as one of this policy, with a label of the statement, harness, limits and sampling that are there now. */
+async function relabel(task: string, policy: string): Promise<void> {
+  const { limits, sampling } = testSettings({}).rollout;
+  const { statements, probes } = await showTask(record, task);
+  const { level } = probes.at(-1)!;
+  const statement = statements.find((each) => each.level === level)!.hash;
+  const label_key = hashJson({ task, statement, policy, harness: HARNESS_VERSION, limits, sampling });
+  await record.db
+    .updateTable("probes")
+    .set({ policy, label_key })
+    .where("task_id", "=", task)
+    .where("level", "=", level)
+    .execute();
+}
+
+const latest = { policy: "latest", harness: HARNESS_VERSION };
+
 describe("the rollout of a task that is asked for by hand", () => {
-  it("is by the latest policy of the experiment that made the task, on the statement that was probed last", async () => {
+  it("is by the latest policy of the experiment that made the task, on the statement of the last label that holds", async () => {
     const { db } = record;
     const [first, refined] = [testTask(0).id, testTask(1).id];
-    const plan = await planTrial(db, { task: refined, policy: "latest" });
+    expect((await planTrial(db, { task: refined, ...latest })).level).toBe(1);
+    await relabel(refined, policyRef("end").id);
+    const plan = await planTrial(db, { task: refined, ...latest });
     expect(plan).toMatchObject({
       scope: { experiment: "calibrated", iteration: 1 },
       policy: { id: policyRef("end").id },
       task: { id: refined },
       level: 2,
     });
-    const chosen = { task: first, experiment: "calibrated", policy: policyRef("start").id, level: 2 };
+    const elder = { ...latest, policy: policyRef("start").id };
+    expect((await planTrial(db, { task: refined, ...elder })).level).toBe(1);
+    const chosen = { task: first, experiment: "calibrated", ...elder, level: 2 };
     expect(await planTrial(db, chosen)).toMatchObject({ policy: { id: policyRef("start").id }, level: 2 });
     await expect(planTrial(db, { ...chosen, level: 0 })).rejects.toThrow(
       `task ${first} has no statement of level 0: there is 1, 2`,
@@ -75,32 +96,26 @@ describe("the rollout of a task that is asked for by hand", () => {
     const task = testTask(20);
     await recordTask(record.db, task, await putJson(record.artifacts, task, "task"));
     await recordStatement(record.db, testStatement(task.id, 3, "all of it"));
-    await expect(planTrial(record.db, { task: task.id, policy: "latest" })).rejects.toThrow(
+    await expect(planTrial(record.db, { task: task.id, ...latest })).rejects.toThrow(
       /is in no pool of an experiment: name the experiment/,
     );
-    const plan = await planTrial(record.db, { task: task.id, policy: "latest", experiment: "calibrated" });
+    const plan = await planTrial(record.db, { task: task.id, ...latest, experiment: "calibrated" });
     expect(plan.level).toBe(3);
   });
 });
 
-it("says of each probe whether its label still holds for the experiment's last policy", async () => {
-  const { db } = record;
+it("says of each probe and revision whether its label still holds for the experiment's last policy", async () => {
   const { id } = testTask(0);
-  const labels = async () => (await showTask(record, id)).probes.map(({ label }) => label);
-  expect(await labels()).toEqual(["void: another statement, harness, limits or sampling"]);
-  const { hash } = (await showTask(record, id)).statements[0]!;
-  const { limits, sampling } = testSettings({}).rollout;
-  const labelled = async (policy: string) => {
-    const basis = { task: id, statement: hash, policy, harness: HARNESS_VERSION, limits, sampling };
-    await db
-      .updateTable("probes")
-      .set({ policy, label_key: hashJson(basis) })
-      .where("task_id", "=", id)
-      .execute();
-    return labels();
+  const labels = async () => {
+    const { probes, lineage } = await showTask(record, id);
+    return [...probes, ...lineage.flatMap(({ revisions }) => revisions)].map(({ label }) => label);
   };
-  expect(await labelled(policyRef("end").id)).toEqual(["valid"]);
-  expect(await labelled(policyRef("start").id)).toEqual(["void: another policy"]);
+  const unknown = "void: another statement, harness, limits or sampling";
+  expect(await labels()).toEqual([unknown, unknown]);
+  await relabel(id, policyRef("end").id);
+  expect(await labels()).toEqual(["valid", "valid"]);
+  await relabel(id, policyRef("start").id);
+  expect(await labels()).toEqual(["void: another policy", "void: another policy"]);
 });
 
 describe("the pool of an iteration", () => {

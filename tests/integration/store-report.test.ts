@@ -1,10 +1,10 @@
 /** A report from a real record: which trajectories it shows, and that everything measured is in it. */
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { readReport } from "../../apps/control/index.ts";
 import { renderReport } from "../../apps/report/index.ts";
 import {
   type ArtifactStore,
-  collectReport,
   createExperiment,
   type Db,
   evaluationOf,
@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => record?.close());
 
 const shown = async (name: string) =>
-  (await collectReport(db, artifacts, name)).examples.map(({ caption, rollout }) => [
+  (await readReport({ db, artifacts }, name)).examples.map(({ caption, rollout }) => [
     caption,
     rollout.row.key,
   ]);
@@ -76,13 +76,15 @@ it("shows a held-out task before and after training, and one that stayed unsolve
     ["The trained policy on the same task", key(1, 1)],
     ["A held-out task that was not solved", key(1, 2)],
   ]);
-  const page = renderReport(await collectReport(db, artifacts, "demo"));
+  const page = renderReport(await readReport({ db, artifacts }, "demo"));
   expect(page).toContain("25.0 % → 50.0 %");
   expect(page).toContain("Fixed &lt;b&gt;add&lt;/b&gt;.");
   // A page of each admitted task, none of those that were dropped; as it was admitted, how it came to that, and what training made of it.
   const pages = page.split('<details class="example" id="task-').slice(1);
   expect(pages.map((text) => text.slice(0, 17))).toEqual([testTask(0).id, testTask(1).id]);
   expect(pages[0]).toContain("first probe 2/4, last climbed at 4/4");
+  // Once with the probes, once with the revisions.
+  expect(pages[0]!.split("void: another statement, harness, limits or sampling")).toHaveLength(3);
   expect(pages[1]).toContain("first probe 0/4, admitted at 1/4 after 1 revision<");
   expect(pages[1]).toContain("Statement, level 2, as it was admitted");
   expect(pages[1]).toMatch(/<th scope="row">gold<\/th><td>passed<\/td>/);
@@ -144,7 +146,7 @@ it("shows the latest try of an iteration alone, and no checkpoint that was not c
   await evaluate("nano-on-its-way", "validation-1-2-1", 0, 0, 1, 2);
 
   await begin("climb", null);
-  const open = (await collectReport(db, artifacts, name)).summary.iterations[1]!;
+  const open = (await readReport({ db, artifacts }, name)).summary.iterations[1]!;
   expect([open.try, open.policy, open.evaluation, evaluationOf(open, "unseen", "sampled")]).toEqual([
     2,
     null,
@@ -157,7 +159,7 @@ it("shows the latest try of an iteration alone, and no checkpoint that was not c
   await evaluate(second.id, "sampled", 0, 0, 1, 2);
   await evaluate(second.id, "sampled", 1, 1, 1, 2);
   await measure(second.id, 2, 1);
-  const data = await collectReport(db, artifacts, name);
+  const data = await readReport({ db, artifacts }, name);
   const iteration = data.summary.iterations[1]!;
   expect(iteration).toMatchObject({
     try: 2,
@@ -207,7 +209,7 @@ it("shows what each iteration ran with: a band that was amended, a replay's over
         ...{ scope, candidate, refinement: 0, task_id: testTask(candidate).id, level: 1, policy: start },
         ...{ passes: candidate, runs: 4, label_key: "label", decision: "admit", group_key: scope },
       });
-  const before = await collectReport(db, artifacts, name);
+  const before = await readReport({ db, artifacts }, name);
   expect(before.stale).toEqual([]);
   const page = renderReport(before);
   const row = (path: string) =>
@@ -232,7 +234,7 @@ it("shows what each iteration ran with: a band that was amended, a replay's over
     .where("experiment", "=", name)
     .where("iteration", "=", 2)
     .execute();
-  const after = await collectReport(db, artifacts, name);
+  const after = await readReport({ db, artifacts }, name);
   expect(after.stale).toEqual([2]);
   expect([after.summary.iterations, after.pools, after.mix].map((all) => all.at(-1)?.iteration)).toEqual([
     1, 1, 1,
@@ -251,8 +253,10 @@ it("leaves out an example whose artifact is gone", async () => {
 
 it("is a page, too, for an experiment that has only a name", async () => {
   await createExperiment(db, { name: "new", settings: testSettings(), codeVersion: "0.1.0" });
-  expect(renderReport(await collectReport(db, artifacts, "new"))).toContain("Nothing has been evaluated yet");
-  await expect(collectReport(db, artifacts, "none")).rejects.toMatchObject({ kind: "missing" });
+  expect(renderReport(await readReport({ db, artifacts }, "new"))).toContain(
+    "Nothing has been evaluated yet",
+  );
+  await expect(readReport({ db, artifacts }, "none")).rejects.toMatchObject({ kind: "missing" });
 });
 
 it("shows the tasks that were dropped where none was admitted", async () => {
@@ -262,12 +266,12 @@ it("shows the tasks that were dropped where none was admitted", async () => {
     .set({ decision: "drop: too-hard-at-most-specific" })
     .where("scope", "=", "barren/it/1/try/1")
     .execute();
-  const report = await collectReport(db, artifacts, "barren");
+  const report = await readReport({ db, artifacts }, "barren");
   expect(report.tasks).toMatchObject({ admitted: false, total: 3 });
   const page = renderReport(report);
   expect(page).toContain("Tasks that were dropped");
   expect(page).toContain("drop: too-hard-at-most-specific");
   expect(page).toContain("as it was probed last");
   expect(page).not.toContain("<h2>Admitted tasks");
-  expect((await collectReport(db, artifacts, "demo")).tasks).toMatchObject({ admitted: true, total: 2 });
+  expect((await readReport({ db, artifacts }, "demo")).tasks).toMatchObject({ admitted: true, total: 2 });
 });

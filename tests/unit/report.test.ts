@@ -1,6 +1,7 @@
 /** The report's parts without a database: escaping, scales, plots, and pages of experiments that have hardly begun. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { LabelledReport } from "../../apps/control/index.ts";
 import { readableArguments, shortened } from "../../apps/report/example.ts";
 import { escapeHtml, html } from "../../apps/report/html.ts";
 import { renderReport } from "../../apps/report/index.ts";
@@ -9,7 +10,6 @@ import { compact, duration, integerTicks, linear, niceStep, ticks } from "../../
 import { changes, settingRows } from "../../apps/report/settings.ts";
 import { NO_COST } from "../../core/cost.ts";
 import { NO_TOKENS } from "../../core/spend.ts";
-import type { ReportData } from "../../services/store/index.ts";
 import {
   policyRef,
   rolloutRow,
@@ -208,7 +208,7 @@ describe("an example", () => {
   });
 });
 
-const NOTHING_SPENT: ReportData["cost"] = {
+const NOTHING_SPENT: LabelledReport["cost"] = {
   entries: [],
   yields: [],
   updates: 0,
@@ -220,7 +220,7 @@ const NOTHING_SPENT: ReportData["cost"] = {
   },
 };
 
-function reportData(change: Partial<ReportData> = {}): ReportData {
+function reportData(change: Partial<LabelledReport> = {}): LabelledReport {
   return {
     summary: {
       name: "demo",

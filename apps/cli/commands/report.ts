@@ -14,15 +14,14 @@ export function register(program: Command): void {
     .option("--out <file>", "file to write (default: <name>.html in the current folder)")
     .addHelpText("after", "\nExample:\n  $ tadpole report quickstart-1 --out report.html")
     .action(async (name: string, options: { readonly out?: string }, command: Command) => {
-      const { withRecord } = await import("../../control/index.ts");
-      const { collectReport } = await import("../../../services/store/index.ts");
+      const { readReport, withRecord } = await import("../../control/index.ts");
       const { renderReport } = await import("../../report/index.ts");
       const { workflowLink } = await import("../experiment-view.ts");
       const file = options.out ?? `${name}.html`;
       const page = await withRecord(async (session) => {
         const href = workflowLink(session, name);
         return renderReport(
-          await collectReport(session.db, session.artifacts, name),
+          await readReport(session, name),
           href === null ? [] : [{ text: "Temporal UI", href }],
         );
       });

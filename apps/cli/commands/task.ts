@@ -49,7 +49,11 @@ export function register(program: Command): void {
       "--experiment <name>",
       "whose policy, limits and sampling (default: the latest that made the task)",
     )
-    .option("--level <n>", "level of the statement, 0 to 3 (default: as it was probed last)", wholeNumber)
+    .option(
+      "--level <n>",
+      "level of the statement, 0 to 3 (default: of the last probe whose label holds, else as tasks are worded first)",
+      wholeNumber,
+    )
     .option(
       "--seed <n>",
       "seed of the rollout; another seed is another rollout (default: the experiment's)",
