@@ -72,7 +72,7 @@ export function prefix(
     // Doubled, or with other blanks, it would not come back as it was.
     const rest = body.slice(word.length);
     if (!/^\s/.test(rest) && !rest.startsWith(word)) propose(operator, start, start + word.length, "");
-  } else if (!new RegExp(`^${word.trim()}${isWord(word) ? "\\\\b" : ""}`).test(body))
+  } else if (!new RegExp(`^${word.trim()}${isWord(word) ? "\\b" : ""}`).test(body))
     propose(operator, start, start, word);
 }
 

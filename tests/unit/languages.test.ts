@@ -225,6 +225,14 @@ describe("edits", () => {
   });
 
   it.each([
+    ["a.py", "if not(a): pass"],
+    ["a.py", "def f(a): return not(a)"],
+  ])("put no second sign before one that they could not take away: %s %s", (file, text) => {
+    expect(editsOf(file, text).filter((edit) => edit.endsWith(" -> not "))).toEqual([]);
+    expect(editsOf(file, text.replace("not", "nothing"))).toContainEqual(expect.stringMatching(/ -> not $/));
+  });
+
+  it.each([
     ["a type", "a.ts", "let a: 1 | true | 'x' = b; let c: 'x' = b;"],
     ["an enumeration", "a.ts", "enum E { A = 1, B = 'x', C = 'x' }"],
     ["a name that is declared again inside", "a.ts", "function f(a: A, b: B) { return (b: B) => a; }"],
