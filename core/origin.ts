@@ -13,6 +13,12 @@ export function originLines({ facts }: Pick<Task, "facts">): string[] {
   ].filter((line) => typeof line === "string");
 }
 
+/** Of a candidate's earlier forms, oldest first: those that were refused, and valid ones that were made harder. */
+export function earlierFormsLine(forms: readonly { readonly outcome: string }[]): string {
+  const outcomes = forms.map(({ outcome }) => outcome).join(", ");
+  return `${forms.length} earlier form${forms.length === 1 ? "" : "s"}: ${outcomes}`;
+}
+
 function checkLine(check: TypeCheck): string {
   if (check.type === "performance")
     return `at least ${check.minSpeedup} times as fast on ${check.workload.path}`;

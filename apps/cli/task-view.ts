@@ -1,5 +1,5 @@
 /** One task as the terminal shows it: what it changes, its statements, gates, probes, and how it came to be what it is. */
-import { originLines } from "../../core/origin.ts";
+import { earlierFormsLine, originLines } from "../../core/origin.ts";
 import { type Interval, wilson } from "../../core/statistics.ts";
 import type { Task } from "../../core/task.ts";
 import type { MeasuredRate } from "../../services/store/index.ts";
@@ -27,8 +27,7 @@ export function writeTask(detail: LabelledTask, gold: boolean): void {
   for (const { scope, candidate, gates, repairs } of detail.validations) {
     writeLine();
     writeLine(`— gates, candidate ${candidate} of ${scope} —`);
-    if (repairs !== null)
-      writeLine(`sent back ${repairs.length} ×: ${repairs.map(({ outcome }) => outcome).join(", ")}`);
+    if (repairs !== null) writeLine(earlierFormsLine(repairs));
     writeGates(gates as GateVerdict[]);
   }
   if (detail.probes.length > 0) writeProbes(detail.probes);

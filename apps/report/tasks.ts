@@ -1,5 +1,5 @@
 /** A page per admitted task: how its statement was revised, what the gates said, what the probes counted, what training made of it. */
-import { originLines } from "../../core/origin.ts";
+import { earlierFormsLine, originLines } from "../../core/origin.ts";
 import { wilson } from "../../core/statistics.ts";
 import type { MeasuredRate } from "../../services/store/index.ts";
 import type { GateVerdict } from "../../services/synthesis/index.ts";
@@ -33,7 +33,7 @@ function course({ detail }: ReportTask, admitted: boolean): string {
 function gates(detail: LabelledTask): readonly Markup[] {
   return detail.validations.map(
     ({ candidate, gates: verdicts, repairs }) => html`<h4>Gates of candidate ${candidate}</h4>
-${repairs !== null && html`<p class="facts">Sent back ${repairs.length} ×: ${repairs.map(({ outcome }) => outcome).join(", ")}.</p>`}
+${repairs !== null && html`<p class="facts">${earlierFormsLine(repairs)}.</p>`}
 ${table({
   head: ["Gate", "Verdict", "Evidence"],
   rows: (verdicts as readonly GateVerdict[]).map(({ gate, passed, evidence }) => [
