@@ -8,7 +8,7 @@ import type { BatchPace } from "../core/pace-record.ts";
 import { scopeKey } from "../core/scope.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { getJson, listRollouts, recordBatch } from "../services/store/index.ts";
-import { BatchError, type BatchRow, encodeBatch } from "../services/trainers/batch.ts";
+import { BatchError, type BatchRow, batchParts } from "../services/trainers/batch.ts";
 import type { RecordServices } from "./services.ts";
 import type { AssembleInput, AssembleOutput } from "./types.ts";
 
@@ -56,7 +56,7 @@ export async function assemble(services: RecordServices, input: AssembleInput): 
       }
     }
   }
-  const batch = rows.length === 0 ? null : await services.artifacts.put(encodeBatch(rows), "batch");
+  const batch = rows.length === 0 ? null : await services.artifacts.put(batchParts(rows), "batch");
   const lags = input.pace && lagCounts(tokens, input.pace.versions);
   await recordBatch(services.db, {
     experiment: input.scope.experiment,

@@ -1,63 +1,142 @@
-/** Batch files (Arrow, every rule checked on writing and reading) against raw files of the same arrays, nothing checked. */
-import { readFile, writeFile } from "node:fs/promises";
+/**
+ * Batch files (Arrow, every rule checked on writing and reading) against raw files of the same arrays, nothing checked, and against torch.save and
+ * torch.load of the same rows, where torch is installed.
+ */
+import { execFile } from "node:child_process";
+import { open, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { random } from "../core/random.ts";
-import { type BatchRow, type DecodedRow, decodeBatch, encodeBatch } from "../services/trainers/index.ts";
+import { promisify } from "node:util";
+import { MEMORY_FLAGS } from "../infra/stack/processes.ts";
+import { writeParts } from "../services/store/artifact-files.ts";
+import { type BatchRow, batchParts, type DecodedRow, decodeBatch } from "../services/trainers/index.ts";
+import { batchRows } from "./batch-rows.ts";
 import { type BenchContext, type Measure, measure, temporaryFolder } from "./bench.ts";
-import { interleaved, medians, timed } from "./repeat.ts";
+import { torchPython, torchRounds } from "./peers/torch.ts";
+import { inTurns, median, timed } from "./repeat.ts";
 
 const SEED = 1;
-const GROUPS = 16;
+/** A batch of the paper: 32 groups of 8. */
+const GROUPS = 32;
 const GROUP_SIZE = 8;
 /** Mean length of a row. */
-const TOKENS = 8192;
+const TOKENS = 20_000;
 const ROUNDS = 15;
 const WARM_UP_ROUNDS = 2;
 
-interface Pass {
+interface Times {
+  /** Seconds. */
   readonly write: number;
   readonly read: number;
   readonly bytes: number;
+}
+
+interface Pass extends Times {
   readonly rows: readonly DecodedRow[];
 }
 
 export async function run(context: BenchContext): Promise<readonly Measure[]> {
   const folder = await temporaryFolder(context);
   const rows = batchRows(SEED, GROUPS, GROUP_SIZE, TOKENS);
-  const sides = {
-    subject: () => throughArrow(join(folder, "batch.arrow"), rows),
-    reference: () => throughRawFiles(join(folder, "raw"), rows),
-  };
-  const { subject: arrow, reference: raw } = await interleaved(WARM_UP_ROUNDS, sides);
-  for (const pass of [arrow[0]!, raw[0]!])
+  const arrow = () => throughArrow(join(folder, "batch.arrow"), rows);
+  const raw = () => throughRawFiles(join(folder, "raw"), rows);
+  for (const pass of [await arrow(), await raw()])
     if (!sameRows(rows, pass.rows)) throw new Error("the rows read are not the rows written");
-  const results = await interleaved(ROUNDS, sides);
-  const milliseconds = (name: string, seconds: (pass: Pass) => number) => {
-    const { subject, reference } = medians(results, (pass) => 1000 * seconds(pass));
-    context.progress(`${name}: ${subject.toFixed(1)} ms, raw files ${reference.toFixed(1)} ms`);
-    return measure({ name, value: subject, unit: "ms", reference, better: "lower", goal: null });
+  const times = async (pass: () => Promise<Pass>): Promise<Times> => {
+    const { write, read, bytes } = await pass();
+    return { write, read, bytes };
   };
-  const bytes = medians(results, (pass) => pass.bytes / 1e6);
+  const python = torchPython();
+  if (python === null)
+    context.progress(
+      "torch is not installed (npm run gpu-path:install): batches are not compared with torch.save",
+    );
+  const torch = python === null ? null : await torchRounds(context, python, join(folder, "raw"));
+  const sides = {
+    arrow: () => times(arrow),
+    raw: () => times(raw),
+    ...(torch ? { torch } : {}),
+  } as Record<"arrow" | "raw" | "torch", () => Promise<Times>>;
+  await inTurns(WARM_UP_ROUNDS, sides);
+  const { arrow: ours, raw: files, torch: saved } = await inTurns(ROUNDS, sides);
   return [
-    milliseconds("write + read", ({ write, read }) => write + read),
-    milliseconds("write", ({ write }) => write),
-    milliseconds("read", ({ read }) => read),
+    ...against(context, "raw files", ours, files, 0.8),
+    ...(saved ? against(context, "torch.save, torch.load", ours, saved, 2) : []),
+    ...(await memory(folder)),
+  ];
+}
+
+/** How fast, in megabytes of the batch's own file per second; the goal is that of writing and reading together. */
+function against(
+  context: BenchContext,
+  peer: string,
+  ours: readonly Times[],
+  theirs: readonly Times[],
+  goal: number,
+): Measure[] {
+  const megabytes = ours[0]!.bytes / 1e6;
+  const rate = (name: string, seconds: (times: Times) => number, goal: number | null) => {
+    const [value, reference] = [ours, theirs].map((times) => megabytes / median(times.map(seconds)));
+    context.progress(`${name}: ${value!.toFixed(0)} MB/s, ${peer} ${reference!.toFixed(0)} MB/s`);
+    return measure({
+      name: `${name}, of ${peer}`,
+      value: value!,
+      unit: "MB/s",
+      reference: reference!,
+      better: "higher",
+      goal,
+    });
+  };
+  return [
+    rate("write + read", ({ write, read }) => write + read, goal),
+    rate("write", ({ write }) => write, null),
+    rate("read", ({ read }) => read, null),
     measure({
-      name: "size",
-      value: bytes.subject,
+      name: `size, of ${peer}`,
+      value: megabytes,
       unit: "MB",
-      reference: bytes.reference,
+      reference: median(theirs.map(({ bytes }) => bytes)) / 1e6,
       better: "lower",
       goal: null,
     }),
   ];
 }
 
+/** On top of the rows in hand, in a process of its own. */
+async function memory(folder: string): Promise<Measure[]> {
+  const entry = join(import.meta.dirname, "batch-memory.ts");
+  const numbers = [SEED, GROUPS, GROUP_SIZE, TOKENS].map(String);
+  const args = [...MEMORY_FLAGS, "--expose-gc", entry, join(folder, "memory.arrow"), ...numbers];
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    env: { ...process.env, MALLOC_ARENA_MAX: "2" },
+  });
+  const { write, read, bytes } = JSON.parse(stdout) as Times;
+  return Object.entries({ writing: write, reading: read }).map(([name, most]) =>
+    measure({
+      name: `memory of ${name}, of the batch`,
+      value: most / 1e6,
+      unit: "MB",
+      reference: bytes / 1e6,
+      better: "lower",
+      goal: 2,
+    }),
+  );
+}
+
+/** As the artifact store writes what the assembler gives it. */
+async function writeContent(file: string, parts: readonly Uint8Array[]): Promise<void> {
+  const handle = await open(file, "w");
+  try {
+    await writeParts(handle, parts);
+  } finally {
+    await handle.close();
+  }
+}
+
 async function throughArrow(file: string, rows: readonly BatchRow[]): Promise<Pass> {
   const write = await timed(async () => {
-    const bytes = encodeBatch(rows);
-    await writeFile(file, bytes);
-    return bytes.length;
+    const parts = batchParts(rows);
+    await writeContent(file, parts);
+    return parts.reduce((sum, part) => sum + part.byteLength, 0);
   });
   const read = await timed(async () => decodeBatch(await readFile(file)));
   return { write: write.seconds, read: read.seconds, bytes: write.value, rows: read.value };
@@ -162,25 +241,4 @@ export function sameRows(a: readonly BatchRow[], b: readonly BatchRow[]): boolea
       return bytesOf(row).every((bytes, part) => bytes.equals(others[part]!));
     })
   );
-}
-
-/** Rollouts of unequal length, a third of their tokens sampled; typed arrays, as the assembler hands them over. */
-export function batchRows(seed: number, groups: number, size: number, tokens: number): BatchRow[] {
-  const stream = random(seed, "bench", "batch");
-  return Array.from({ length: groups * size }, (_, row) => {
-    const length = 1 + stream.integer(2 * tokens - 1);
-    const trainable = Uint8Array.from({ length }, () => (stream.next() < 1 / 3 ? 1 : 0));
-    const group = `bench/it/1/try/1/climb/1/${Math.floor(row / size)}`;
-    const raw = stream.integer(2) as 0 | 1;
-    return {
-      group,
-      rollout: `${group}/${row % size}`,
-      advantage: 2 * stream.next() - 1,
-      reward: raw * stream.next(),
-      raw,
-      tokens: Int32Array.from({ length }, () => stream.integer(50_000)),
-      trainable,
-      logProbs: Float64Array.from({ length }, (_, i) => (trainable[i] === 1 ? -stream.next() : 0)),
-    };
-  });
 }

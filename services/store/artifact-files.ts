@@ -1,7 +1,7 @@
 /** Files that appear whole: how artifact stores name, hash, copy and clean up what they write to a disk. */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { open, readdir, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { Transform } from "node:stream";
@@ -11,8 +11,42 @@ import { ArtifactError } from "./errors.ts";
 
 const SHA256 = /^[0-9a-f]{64}$/;
 
-export function sha256Of(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+/** A content, or parts of it that follow one another. */
+export type Content = Uint8Array | readonly Uint8Array[];
+
+export function partsOf(content: Content): readonly Uint8Array[] {
+  return content instanceof Uint8Array ? [content] : content;
+}
+
+export function lengthOf(content: Content): number {
+  return partsOf(content).reduce((sum, part) => sum + part.byteLength, 0);
+}
+
+/** Parts of one `writev`: IOV_MAX of Linux. */
+const PARTS_AT_ONCE = 1024;
+
+/** Writes all of it; a write that takes less than it was given goes on with the rest. */
+export async function writeParts(handle: FileHandle, content: Content): Promise<void> {
+  const parts = partsOf(content);
+  for (let at = 0; at < parts.length; at += PARTS_AT_ONCE) {
+    const some = parts.slice(at, at + PARTS_AT_ONCE);
+    const { bytesWritten } = await handle.writev(some);
+    await writeRest(handle, some, bytesWritten);
+  }
+}
+
+async function writeRest(handle: FileHandle, parts: readonly Uint8Array[], written: number): Promise<void> {
+  let skip = written;
+  for (const part of parts) {
+    if (skip < part.byteLength) await handle.writeFile(part.subarray(skip));
+    skip = Math.max(0, skip - part.byteLength);
+  }
+}
+
+export function sha256Of(content: Content): string {
+  const hash = createHash("sha256");
+  for (const part of partsOf(content)) hash.update(part);
+  return hash.digest("hex");
 }
 
 /** `artifact:<sha256>`: says what, not where, so that a moved folder still resolves. */

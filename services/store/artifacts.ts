@@ -11,15 +11,18 @@ import { gunzip, gzip } from "node:zlib";
 import type { ArtifactKind, ArtifactRef } from "../../core/artifact.ts";
 import {
   artifactUri,
+  type Content,
   copyVerified,
   damaged,
   errorCode,
+  lengthOf,
   removeLeftovers,
   sha256Field,
   sha256Of,
   syncFolder,
   temporaryName,
   writeError,
+  writeParts,
 } from "./artifact-files.ts";
 import { ArtifactError } from "./errors.ts";
 
@@ -28,7 +31,7 @@ export interface ArtifactStore {
    * Resolves when the content is durable, and is young again where it was there before: garbage collection leaves it alone until its caller
    * has recorded it. The same content gives the same reference, but for `kind`.
    */
-  put(bytes: Uint8Array, kind: ArtifactKind): Promise<ArtifactRef>;
+  put(content: Content, kind: ArtifactKind): Promise<ArtifactRef>;
   /** Throws ArtifactError `missing` or `damaged`; never returns other bytes than were put. */
   get(ref: ArtifactRef): Promise<Uint8Array>;
   /** As `put`, of a file of any size, which is read as a stream. */
@@ -123,17 +126,17 @@ export async function createLocalArtifacts(folder: string): Promise<ArtifactStor
   }
 
   return {
-    async put(bytes, kind) {
-      const sha256 = sha256Of(bytes);
+    async put(content, kind) {
+      const sha256 = sha256Of(content);
       const file = fileOf(sha256);
       // Renewed before it is read: what was there after that is not removed any more.
       const intact = (await renew(file)) && (await isIntact(sha256));
       if (!intact)
         await write(async (handle) => {
-          await handle.writeFile(bytes);
+          await writeParts(handle, content);
           return file;
         });
-      return { uri: artifactUri(sha256), sha256, bytes: bytes.byteLength, kind };
+      return { uri: artifactUri(sha256), sha256, bytes: lengthOf(content), kind };
     },
     async putFile(given, kind) {
       const hash = createHash("sha256");

@@ -119,7 +119,8 @@ export async function createS3Artifacts(settings: S3Settings, options: S3Options
   return {
     bucket,
     get,
-    async put(bytes, kind) {
+    async put(content, kind) {
+      const bytes = content instanceof Uint8Array ? content : Buffer.concat(content);
       const sha256 = sha256Of(bytes);
       // Also where it is there already: that makes it young again, and right where it was damaged.
       await bucket.put(bucket.keyOf(sha256), bytes, sha256);

@@ -4,6 +4,7 @@
  * logprobs (list<float64>). Groups whose raw rewards are all equal are not in it. docs/batch.md is its specification.
  */
 import {
+  AsyncByteQueue,
   type Data,
   type DataType,
   Field,
@@ -12,11 +13,11 @@ import {
   List,
   makeData,
   RecordBatch,
+  RecordBatchFileWriter,
   Schema,
   Struct,
-  Table,
+  type Table,
   tableFromIPC,
-  tableToIPC,
   Uint8,
   Utf8,
 } from "apache-arrow";
@@ -97,8 +98,31 @@ function faultOf(row: BatchRow): string | null {
   return null;
 }
 
+/** As `faultOf` for a row of typed arrays that keeps the rules, at a tenth of its cost; what it refuses `faultOf` names. */
+function isSound({ group, rollout, advantage, reward, raw, tokens, trainable, logProbs }: BatchRow): boolean {
+  if (!(tokens instanceof Int32Array && trainable instanceof Uint8Array && logProbs instanceof Float64Array))
+    return false;
+  const { length } = tokens;
+  if (group === "" || rollout === "" || length === 0) return false;
+  if (trainable.length !== length || logProbs.length !== length) return false;
+  if (!(Number.isFinite(advantage + reward) && (raw === 0 || raw === 1))) return false;
+  // Without branches: each sum stays what it is as long as no element breaks a rule.
+  let sign = 0;
+  let flags = 0;
+  let misplaced = 0;
+  for (let i = 0; i < length; i++) {
+    const flag = trainable[i]!;
+    sign |= tokens[i]!;
+    flags |= flag;
+    // |q| where not trainable; where trainable 0, or NaN of what is not finite.
+    misplaced += Math.abs(logProbs[i]!) * (1 - flag);
+  }
+  return sign >= 0 && flags <= 1 && misplaced === 0;
+}
+
 function check(rows: readonly BatchRow[]): void {
   rows.forEach((row, index) => {
+    if (isSound(row)) return;
     const fault = faultOf(row);
     if (fault) throw new BatchError("row", `batch row ${index} (${row.rollout}): ${fault}`);
   });
@@ -126,33 +150,44 @@ function utf8(values: readonly string[]): Data<Utf8> {
 
 type Values = Int32Array | Uint8Array | Float64Array;
 
-/** All rows' values in one array, as Arrow keeps a list column's child. */
-function concatenated<A extends Values>(into: A, rows: readonly ArrayLike<number>[]): A {
-  let at = 0;
-  for (const row of rows) {
-    into.set(row, at);
-    at += row.length;
+/** The parts of a file in their order, as the writer hands them over: views of the arrays it was given, nothing copied. */
+class Parts extends AsyncByteQueue {
+  readonly parts: Uint8Array[] = [];
+  override write(part: Uint8Array): void {
+    this.parts.push(part);
   }
-  return into;
 }
 
-/** Arrow IPC file of the rows, in their order. Throws BatchError `row` naming the row and the field. */
+/** Views of a row's arrays; what is no typed array is copied into one. */
+const bytesOf = {
+  tokens: ({ tokens }: BatchRow) => asBytes(tokens instanceof Int32Array ? tokens : Int32Array.from(tokens)),
+  trainable: ({ trainable }: BatchRow) =>
+    trainable instanceof Uint8Array ? trainable : Uint8Array.from(trainable),
+  logProbs: ({ logProbs }: BatchRow) =>
+    asBytes(logProbs instanceof Float64Array ? logProbs : Float64Array.from(logProbs)),
+};
+
+function asBytes({ buffer, byteOffset, byteLength }: Int32Array | Float64Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+/** As `batchParts`, in one piece. */
 export function encodeBatch(rows: readonly BatchRow[]): Uint8Array {
+  return Buffer.concat(batchParts(rows));
+}
+
+/**
+ * Arrow IPC file of the rows, in their order, as parts that follow one another: the rows' own arrays, nothing copied. Throws BatchError `row` naming the
+ * row and the field.
+ */
+export function batchParts(rows: readonly BatchRow[]): readonly Uint8Array[] {
   check(rows);
   const valueOffsets = offsetsOf(rows.map((row) => row.tokens.length));
   const total = valueOffsets[rows.length]!;
-  const tokens = concatenated(
-    new Int32Array(total),
-    rows.map((row) => row.tokens),
-  );
-  const trainable = concatenated(
-    new Uint8Array(total),
-    rows.map((row) => row.trainable),
-  );
-  const logProbs = concatenated(
-    new Float64Array(total),
-    rows.map((row) => row.logProbs),
-  );
+  // Zeros, which take no memory while nothing is written to them: they stand for the parts of the file that the rows' values are.
+  const tokens = new Int32Array(total);
+  const trainable = new Uint8Array(total);
+  const logProbs = new Float64Array(total);
   const numbers = (pick: (row: BatchRow) => number) =>
     makeData({ type: COLUMNS.advantage, data: Float64Array.from(rows, pick) });
   const children: Data[] = [
@@ -178,7 +213,24 @@ export function encodeBatch(rows: readonly BatchRow[]): Uint8Array {
     }),
   ];
   const data = makeData({ type: new Struct(SCHEMA.fields), length: rows.length, nullCount: 0, children });
-  return tableToIPC(new Table(SCHEMA, [new RecordBatch(SCHEMA, data)]), "file");
+  const columns = new Map<ArrayBufferLike, (row: BatchRow) => Uint8Array>([
+    [tokens.buffer, bytesOf.tokens],
+    [trainable.buffer, bytesOf.trainable],
+    [logProbs.buffer, bytesOf.logProbs],
+  ]);
+  return written(new RecordBatch(SCHEMA, data)).parts.flatMap((part) => {
+    const column = columns.get(part.buffer);
+    return column ? rows.map(column) : [part];
+  });
+}
+
+function written(batch: RecordBatch): Parts {
+  const sink = new Parts();
+  const writer = new RecordBatchFileWriter();
+  writer.reset(sink);
+  writer.write(batch);
+  writer.finish();
+  return sink;
 }
 
 function parse(bytes: Uint8Array): Table {

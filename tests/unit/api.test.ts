@@ -206,6 +206,8 @@ const ARTIFACT: Record<ArtifactErrorKind, number> = {
   reference: 500,
   "disk-full": 503,
   unwritable: 503,
+  unreachable: 503,
+  settings: 500,
 };
 const SETTINGS: Record<SettingsErrorKind, number> = {
   syntax: 422,
