@@ -79,8 +79,11 @@ function checkEngines({ policy, trainer, climb }: ExperimentSettings): Inconsist
       path: ["trainer", "kind"],
       expected: `${onEngines ? "torch or slime" : "nano"} where policy.kind is ${policy.kind}`,
     });
-  if (climb.pace?.kind === "async" && !onEngines)
-    found.push({ path: ["climb", "pace", "kind"], expected: `exact where policy.kind is ${policy.kind}` });
+  if (climb.pace?.kind === "async" && climb.pace.trajectories < climb.groupSize)
+    found.push({
+      path: ["climb", "pace", "trajectories"],
+      expected: `at least climb.groupSize (${climb.groupSize})`,
+    });
   return found;
 }
 

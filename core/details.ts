@@ -135,12 +135,17 @@ export interface ClimbStanding {
   readonly passes: readonly number[];
   readonly lastFailure: string | null;
   readonly pace: Pace;
+  /** Of an asynchronous climb: groups in progress, and those that wait for an update. */
+  readonly flying?: { readonly groups: number; readonly ready: number };
 }
 
 export function climbDetails(climb: ClimbStanding): string {
   const { update, updates, policy, lastUpdate, groups } = climb;
   return paragraphs(
     `**${update} of ${updates} updates** · policy \`${policy}\` · ${groups} groups sampled`,
+    climb.flying === undefined
+      ? null
+      : `${climb.flying.groups} groups in progress, ${climb.flying.ready} wait for an update`,
     lastUpdate === null ? null : `last update: ${lastUpdate}`,
     pacing("all updates made", climb.pace),
     histogram("passes of each group", climb.passes),

@@ -107,9 +107,17 @@ export class Pace {
     return this.#state.groups.filter(({ ready }) => !ready);
   }
 
+  get ready(): readonly PacedGroup[] {
+    return this.#state.groups.filter(({ ready }) => ready);
+  }
+
   /** Nothing more is started from now on, and it does not end by itself: once it is at rest, its state can be carried over. */
   close(): void {
     this.#closing = true;
+  }
+
+  get closed(): boolean {
+    return this.#closing;
   }
 
   /** No group is in progress, no update is made and nothing is published. */
@@ -182,10 +190,7 @@ export class Pace {
     const { updates, batch, maxLag } = this.#settings;
     const { groups, trained, begun, left } = this.#state;
     if (this.#updating || begun === updates) return null;
-    const chosen = groups
-      .filter(({ ready }) => ready)
-      .sort(inLine)
-      .slice(0, batch);
+    const chosen = [...this.ready].sort(inLine).slice(0, batch);
     if (chosen.length < batch) return null;
     const rest = groups.filter((group) => !chosen.includes(group));
     // Waiting helps only as long as one of them may still end.

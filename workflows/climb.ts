@@ -3,43 +3,25 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
-  executeChild,
   setCurrentDetails,
   setHandler,
 } from "@temporalio/workflow";
-import type { GroupInput } from "../activities/types.ts";
-import { describeGroup } from "../core/descriptions.ts";
 import { type ClimbStanding, climbDetails, withPasses } from "../core/details.ts";
-import type { ExperimentSettings } from "../core/experiment.ts";
 import { groupPlan, updateRollouts } from "../core/groups.ts";
-import { tryId } from "../core/ids.ts";
-import type { PolicyRef } from "../core/policy.ts";
-import type { Reuse } from "../core/reuse.ts";
-import { type Scope, scopeKey } from "../core/scope.ts";
-import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
+import { isEngineKind, type PolicyRef } from "../core/policy.ts";
+import { scopeKey } from "../core/scope.ts";
+import { noteAttributes } from "./attributes.ts";
 import type { AdmittedTask } from "./calibrateTask.ts";
-import { collectGroup } from "./collectGroup.ts";
+import { type Checkpoint, type ClimbInput, collectClimbGroup } from "./climbing.ts";
 import { CHILD_EVENTS, historyIsLong, records } from "./config.ts";
 import { finishEarlySignal } from "./messages.ts";
 import { serve, serveAnew, trainerOf } from "./policies.ts";
 import { TaskChoice, type TaskChoiceState } from "./taskChoice.ts";
 import { mapWindow } from "./window.ts";
 
-export interface ClimbInput {
-  readonly scope: Scope;
-  readonly settings: ExperimentSettings;
-  readonly policy: PolicyRef;
-  readonly tasks: readonly AdmittedTask[];
-  /** Rollouts of `climb.rolloutBudget` that the pool has spent; absent = none. */
-  readonly spent?: number;
-  readonly reuse?: Reuse | null;
+export interface ExactClimbInput extends ClimbInput {
   /** Carried over when the history grows long. */
   readonly carried?: ClimbState;
-}
-
-export interface Checkpoint {
-  readonly update: number;
-  readonly policy: PolicyRef;
 }
 
 interface ClimbState {
@@ -68,7 +50,7 @@ interface Collected {
   readonly rollouts: number;
 }
 
-export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
+export async function climb(input: ExactClimbInput): Promise<readonly Checkpoint[]> {
   const { scope, settings, tasks } = input;
   const { updates, tasksPerBatch, groupSize, maxLag } = settings.climb;
   const plan = groupPlan(settings);
@@ -145,32 +127,9 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
         const n = before + index;
         const key = groupKey(update, n, task);
         if (key === task.probeGroup) return;
-        const group: GroupInput = {
-          scope,
-          phase: "climb",
-          key,
-          taskId: task.taskId,
-          level: task.level,
-          policy,
-          size: groupSize,
-          seed: settings.seed,
+        const { passes, size, failure, first } = await collectClimbGroup(input, {
+          ...{ key, name: `${update}-${n}`, task, policy, update },
           randomKeys: [scope.iteration, "climb", update, n],
-          limits: settings.rollout.limits,
-          sampling: settings.rollout.sampling,
-          sandbox: settings.sandbox,
-          grading: settings.grading,
-          reward: settings.reward,
-          policyServer: settings.policy,
-          reuse: input.reuse ?? null,
-        };
-        const { passes, size, failure, first } = await executeChild(collectGroup, {
-          workflowId: `${tryId(scope)}/group/${update}-${n}`,
-          args: [plan.kind === "fixed" ? { group } : { group, plan }],
-          ...describeGroup(group, update),
-          typedSearchAttributes: searchAttributes({
-            ...attributesOf(scope, "climb", policy),
-            environment: task.environment,
-          }),
         });
         rollouts += size;
         // A group that grew was made to be mixed: only what it began with says how often the task is solved.
@@ -249,6 +208,8 @@ export async function climb(input: ClimbInput): Promise<readonly Checkpoint[]> {
         optimizer: settings.optimizer,
         reuse: input.reuse ?? null,
       });
+      // Engines have one version at a time: those in progress end on theirs first.
+      if (isEngineKind(settings.policy.kind)) await unlessEnding(Promise.allSettled(collected.values()));
       await serve(policy, settings);
       noteAttributes({ policy: policy.id });
     }

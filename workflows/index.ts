@@ -1,6 +1,7 @@
 /** Every workflow, by the name it is started with. */
 export { calibrateTask } from "./calibrateTask.ts";
 export { climb } from "./climb.ts";
+export { climbAsync } from "./climbAsync.ts";
 export { collectGroup } from "./collectGroup.ts";
 export { evaluatePolicy } from "./evaluatePolicy.ts";
 export { fillTaskPool } from "./fillTaskPool.ts";

@@ -19,13 +19,16 @@ import { iterationDetails, passAt1Line } from "../core/details.ts";
 import { emptyPool } from "../core/empty-pool.ts";
 import type { ExperimentSettings } from "../core/experiment.ts";
 import { tryId } from "../core/ids.ts";
+import { isAsync } from "../core/pace-settings.ts";
 import type { PolicyRef } from "../core/policy.ts";
 import type { Reuse } from "../core/reuse.ts";
 import type { Scope } from "../core/scope.ts";
 import { type Phase, sole } from "../core/search-attributes.ts";
 import { attributesOf, noteAttributes, searchAttributes } from "./attributes.ts";
 import type { AdmittedTask } from "./calibrateTask.ts";
-import { type Checkpoint, climb } from "./climb.ts";
+import { climb } from "./climb.ts";
+import { climbAsync } from "./climbAsync.ts";
+import type { Checkpoint } from "./climbing.ts";
 import { records } from "./config.ts";
 import { evaluatePolicy } from "./evaluatePolicy.ts";
 import { named, rootCause } from "./failing.ts";
@@ -164,7 +167,7 @@ async function iterate(input: RunIterationInput): Promise<RunIterationOutput> {
   let checkpoints: readonly Checkpoint[] = [];
   // Cut short before it began, it leaves the policy as it was.
   if (early === null) {
-    const climbing = await startChild(climb, {
+    const climbing = await startChild(isAsync(settings) ? climbAsync : climb, {
       workflowId: `${id}/climb`,
       args: [
         {

@@ -3,7 +3,7 @@ import type { WorkflowBundlePath } from "@temporalio/worker";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { AdmittedTask } from "../../workflows/calibrateTask.ts";
-import type { Checkpoint } from "../../workflows/climb.ts";
+import type { Checkpoint } from "../../workflows/climbing.ts";
 import type { RunIterationInput } from "../../workflows/runIteration.ts";
 import {
   bundleWorkflows,

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ExperimentSettings, settingsAt } from "../../core/experiment.ts";
 import type { AdmittedTask } from "../../workflows/calibrateTask.ts";
-import type { Checkpoint } from "../../workflows/climb.ts";
+import type { Checkpoint } from "../../workflows/climbing.ts";
 import type { TaskPool } from "../../workflows/fillTaskPool.ts";
 import {
   bundleWorkflows,

@@ -1,7 +1,7 @@
 /** A workflow whose history grows long continues as new, and comes to what it would have come to in one run. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EvaluateOutput, TaskSetRef, TaskSetSpec } from "../../activities/types.ts";
-import type { Checkpoint } from "../../workflows/climb.ts";
+import type { Checkpoint } from "../../workflows/climbing.ts";
 import type { TaskPool } from "../../workflows/fillTaskPool.ts";
 import { finishEarlySignal } from "../../workflows/messages.ts";
 import { QUEUES } from "../../workflows/queues.ts";
