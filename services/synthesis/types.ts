@@ -98,7 +98,7 @@ export interface Brief {
 
 export interface TaskGenerator {
   readonly name: GeneratorName;
-  /** Null = this draw gives no candidate (no site left); the reason is for the record. */
+  /** `none`: why this draw gives no candidate, for the record. */
   generate(
     environment: PreparedEnvironment,
     brief: Brief,
@@ -106,23 +106,21 @@ export interface TaskGenerator {
   ): Promise<Candidate | { readonly none: string }>;
 }
 
-/** In the order in which they are asked, cheapest first. */
-export const GATES = [
-  "build",
-  "contamination",
-  "leak",
-  "ends",
-  "fail-to-pass",
-  "no-op",
-  "gold",
-  "stability",
-  "wrong-solution",
-  "alternative",
-  "type",
-  "reproduction",
-  "determined",
-] as const;
-export type GateName = (typeof GATES)[number];
+/** Their order is that of gates/index.ts. */
+export type GateName =
+  | "build"
+  | "contamination"
+  | "leak"
+  | "ends"
+  | "fail-to-pass"
+  | "no-op"
+  | "gold"
+  | "stability"
+  | "wrong-solution"
+  | "alternative"
+  | "type"
+  | "reproduction"
+  | "determined";
 
 export interface GateVerdict {
   readonly gate: GateName;

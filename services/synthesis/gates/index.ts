@@ -16,7 +16,7 @@ import { type Gate, Refused, Trial, type ValidatorParts } from "./trial.ts";
 import { type } from "./type.ts";
 import { wrongSolution } from "./wrong-solution.ts";
 
-/** In the order of `GATES`, but for what needs the statements: these are written once there is a reproduction. */
+/** Cheapest first, but for what needs the statements: these are written once there is a reproduction. */
 const ORDER: readonly Gate[] = [
   build,
   contamination,
