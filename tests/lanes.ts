@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { postgresPrograms, temporalProgram } from "../infra/stack/index.ts";
 import { requireTool, TOOLS } from "../infra/tools.ts";
 import { createProcessRuntime } from "../services/sandbox/index.ts";
+import { gpuPath } from "./support/gpu-path.ts";
 
 export interface Counts {
   readonly passed: number;
@@ -50,6 +51,7 @@ export function lastLine({ passed, failed, skipped }: Counts): string {
 const needs: Readonly<Record<string, readonly (() => Promise<unknown>)[]>> = {
   contract: [sandbox, objectStore, compose],
   integration: [sandbox, temporal, postgresPrograms, objectStore],
+  "gpu-path": [gpuPath],
   e2e: [sandbox, temporal, postgresPrograms],
 };
 

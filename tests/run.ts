@@ -1,5 +1,6 @@
 /**
  * `npm test [-- LANE…]`: the checks of the project, then its test lanes one after the other. A lane is a folder of `tests/`.
+ * `npm run test:gpu-path`: the lane of that name alone, without the checks.
  * The last line counts the tests of all lanes. A lane this machine cannot run is named; with CI=true it is a failure.
  */
 import { spawn } from "node:child_process";
@@ -9,7 +10,9 @@ import { join } from "node:path";
 import { packageRoot } from "../infra/stack/paths.ts";
 import { addCounts, type Counts, countReport, lastLine, missingFor, noCounts } from "./lanes.ts";
 
-const lanes = ["unit", "contract", "integration", "replay", "e2e"] as const;
+const usual = ["unit", "contract", "integration", "replay", "e2e"] as const;
+/** Needs an environment of gigabytes (`npm run gpu-path:install`), so it runs only where it is named. */
+const lanes = [...usual, "gpu-path"] as const;
 const checks: readonly (readonly [string, readonly string[]])[] = [
   ["biome", ["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."]],
   ["tsc", ["node_modules/typescript/bin/tsc", "--noEmit"]],
@@ -17,8 +20,11 @@ const checks: readonly (readonly [string, readonly string[]])[] = [
   ["schema", ["infra/schema.ts", "--check"]],
 ];
 const vitest = "node_modules/vitest/vitest.mjs";
-/** Integration tests wait for servers, leases and timers: one file's processor time fits into the waiting of two others. */
-const workers: Partial<Record<(typeof lanes)[number], number>> = { integration: 3 };
+/**
+ * Integration tests wait for servers, leases and timers: one file's processor time fits into the waiting of two others. A trainer uses all
+ * processors by itself.
+ */
+const workers: Partial<Record<(typeof lanes)[number], number>> = { integration: 3, "gpu-path": 1 };
 
 /**
  * Runs a script of the checkout with this Node. Resolves with its exit code and its output. Tests start hundreds of processes of
@@ -103,8 +109,8 @@ async function main(wanted: readonly string[]): Promise<number> {
     console.error(`npm test: expected lanes of ${lanes.join(", ")}; got "${unknown}"`);
     return 2;
   }
-  const chosen = wanted.length > 0 ? lanes.filter((lane) => wanted.includes(lane)) : lanes;
-  let good = await runChecks();
+  const chosen = wanted.length > 0 ? lanes.filter((lane) => wanted.includes(lane)) : usual;
+  let good = chosen.every((lane) => lane === "gpu-path") || (await runChecks());
   let counts = noCounts;
   const left: string[] = [];
   const reports = mkdtempSync(join(tmpdir(), "tadpole-tests-"));

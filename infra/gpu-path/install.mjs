@@ -119,6 +119,7 @@ async function versionsOf(part) {
   const names = JSON.stringify(parts[part].modules);
   const code = `import importlib, importlib.metadata as m, json
 for name in ${names}: importlib.import_module(name)
+if "transformers" in ${names}: from transformers import AutoModelForCausalLM, LlamaForCausalLM, PreTrainedTokenizerFast
 print("\\n" + json.dumps({name: m.version(name) for name in ${names}}))`;
   const output = await run(python, ["-c", code]);
   return JSON.parse(output.trim().split("\n").at(-1));

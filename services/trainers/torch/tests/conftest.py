@@ -17,7 +17,7 @@ from tadpole_torch.batch import COLUMNS, FORMAT, VERSION
 from tadpole_torch.device import Place, make_repeatable
 from tadpole_torch.update import Session
 
-make_repeatable(2)
+make_repeatable(1)
 
 CPU = Place(torch.device("cpu"))
 
