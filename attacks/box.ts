@@ -1,7 +1,12 @@
 /** The agent's box, as a rollout makes it, and what a script did in it. */
 import { randomUUID } from "node:crypto";
 import type { FileChange, Task } from "../core/task.ts";
-import { historyOverlay, type PreparedEnvironment, withoutHistory } from "../services/environments/index.ts";
+import {
+  boxSpec,
+  historyOverlay,
+  type PreparedEnvironment,
+  withoutHistory,
+} from "../services/environments/index.ts";
 import { TEST_LIMITS } from "../services/grading/index.ts";
 import type { ExecResult, Sandbox, SandboxRuntime, SandboxSpec } from "../services/sandbox/index.ts";
 
@@ -22,14 +27,10 @@ export async function agentSpec(environment: PreparedEnvironment, task: Task): P
     ...task.base,
     ...task.hiddenFiles.map((path): FileChange => ({ kind: "delete", path })),
   ];
-  return {
-    root: environment.root,
-    ...(environment.image && { image: environment.image }),
+  return boxSpec(environment, {
     overlay: [...overlay, ...(await historyOverlay(environment, overlay))],
-    mounts: environment.mounts,
     limits: TEST_LIMITS,
-    env: environment.env,
-  };
+  });
 }
 
 export async function withBox<T>(

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { composeChanges } from "../../core/changes.ts";
 import type { RandomStream } from "../../core/random.ts";
 import { type FileChange, TASK_TYPES, type TaskType } from "../../core/task.ts";
-import { withoutHistory } from "../environments/index.ts";
+import { boxSpec, withoutHistory } from "../environments/index.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import { limitsOf } from "../grading/index.ts";
 import type { Sandbox, SandboxRuntime } from "../sandbox/runtime.ts";
@@ -129,20 +129,13 @@ async function inTree(
 
 function openBox(
   runtime: SandboxRuntime,
-  { root, image, mounts, env, ...environment }: PreparedEnvironment,
+  environment: PreparedEnvironment,
   overlay: readonly FileChange[],
 ): Promise<Sandbox> {
   const fence = randomUUID();
   const { limits } = limitsOf(environment);
   return runtime.create(
-    {
-      root,
-      ...(image && { image }),
-      overlay,
-      mounts,
-      limits: { ...limits, diskMb: Math.max(limits.diskMb, DISK_MB) },
-      env,
-    },
+    boxSpec(environment, { overlay, limits: { ...limits, diskMb: Math.max(limits.diskMb, DISK_MB) } }),
     {
       experiment: "synthesis",
       slot: `author/${fence}`,

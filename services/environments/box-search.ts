@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Sandbox, SandboxRuntime } from "../sandbox/runtime.ts";
+import { boxSpec } from "./box.ts";
 import { CopySearch, type SourceCopy } from "./copies.ts";
 import { EnvironmentError } from "./errors.ts";
 import { type Language, languageOf } from "./frameworks.ts";
@@ -83,21 +84,14 @@ export async function findBoxCopies(
   }
 }
 
-function openBox(
-  { root, image, env, mounts }: PreparedEnvironment,
-  runtime: SandboxRuntime,
-  lines: string,
-): Promise<Sandbox> {
+function openBox(environment: PreparedEnvironment, runtime: SandboxRuntime, lines: string): Promise<Sandbox> {
   const fence = randomUUID();
   return runtime.create(
-    {
-      root,
-      ...(image && { image }),
+    boxSpec(environment, {
       overlay: [],
-      mounts: [...mounts, { source: lines, target: LINES }],
+      mounts: [...environment.mounts, { source: lines, target: LINES }],
       limits: LIMITS,
-      env,
-    },
+    }),
     {
       experiment: "environments",
       slot: `search/${fence}`,

@@ -4,6 +4,7 @@ export { type AddOptions, addEnvironment } from "./add.ts";
 export { addedNames, loadEntries, removeEnvironment } from "./added.ts";
 export { readArchive } from "./archive.ts";
 export { proveBaseline, type RunTests } from "./baseline.ts";
+export { boxSpec } from "./box.ts";
 export { CATALOGUE_FOLDER, type Catalogue, findEntry, loadCatalogue, type PinnedEntry } from "./catalogue.ts";
 export {
   type ChangedPath,

@@ -1,5 +1,5 @@
 /** Solutions that are scripts: run in a box of the task's environment, what they change is the solution. */
-import type { PreparedEnvironment } from "../environments/index.ts";
+import { boxSpec, type PreparedEnvironment } from "../environments/index.ts";
 import { limitsOf, placeFiles } from "../grading/index.ts";
 import type { SandboxRuntime } from "../sandbox/index.ts";
 import type { ResolveContext } from "./resolve.ts";
@@ -18,10 +18,10 @@ export function scriptRunner(
   signal?: AbortSignal,
 ): NonNullable<ResolveContext["runScript"]> {
   return async (edit, base) => {
-    const { root, image, mounts, env, key, entry } = environment;
+    const { key, entry } = environment;
     const { limits } = limitsOf(environment);
     const sandbox = await runtime.create(
-      { root, ...(image && { image }), overlay: base, mounts, limits, env: { ...env, ...edit.env } },
+      boxSpec({ ...environment, env: { ...environment.env, ...edit.env } }, { overlay: base, limits }),
       {
         experiment: "import",
         slot: `import/${key}`,

@@ -2,6 +2,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { composeChanges } from "../../core/changes.ts";
 import type { FileChange, TestCommand } from "../../core/task.ts";
+import { boxSpec } from "../environments/index.ts";
 import { type Sandbox, SandboxError, type SandboxRuntime } from "../sandbox/index.ts";
 import { ARTIFACT_LIMITS, type ArtifactLimits } from "./artifacts.ts";
 import { CommandResults, type ReportText, stopOf } from "./command-results.ts";
@@ -33,7 +34,6 @@ async function runCold(
   request: TestRunRequest,
 ): Promise<TestRunResult> {
   const { environment, overlay, verifier, limits } = request;
-  const { image, env, root } = environment;
   const treeHash = request.treeHash ?? (await hashGraded(environment, overlay));
   const files = splitFiles(verifier?.files ?? [], environment);
   const box = verifier?.box;
@@ -48,14 +48,11 @@ async function runCold(
   });
   const boxWith = (inTree: readonly FileChange[]) =>
     runtime.create(
-      {
-        root,
-        ...(image && { image }),
+      boxSpec(environment, {
         overlay: composeChanges(overlay, inTree),
         mounts: mountsOf(environment, verifier),
         limits,
-        env,
-      },
+      }),
       identity(),
     );
   const judge = () => (box === undefined ? boxWith(files.inTree) : boxOfImage(runtime, box, identity()));

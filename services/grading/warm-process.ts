@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type { FileChange } from "../../core/task.ts";
+import { boxSpec } from "../environments/index.ts";
 import type { ExecResult, Sandbox, SandboxRuntime, Session } from "../sandbox/index.ts";
 import { OUTPUT_BYTES } from "./command-results.ts";
 import { type Ending, FramedOutput } from "./framed-output.ts";
@@ -72,16 +73,13 @@ export class WarmServer {
       ...mountsOf(environment),
       ...SERVER_FILES.map((name) => ({ source: `${here}${name}`, target: `${SERVER_FOLDER}/${name}` })),
     ];
-    const sandbox = await runtime.create(
-      { root: environment.root, overlay: [], mounts, limits, env: environment.env },
-      {
-        experiment: "grading",
-        slot: `warm/${environment.key}`,
-        attempt: 0,
-        fence: randomUUID(),
-        deadline: Date.now() + DEADLINE_MS,
-      },
-    );
+    const sandbox = await runtime.create(boxSpec(environment, { overlay: [], mounts, limits }), {
+      experiment: "grading",
+      slot: `warm/${environment.key}`,
+      attempt: 0,
+      fence: randomUUID(),
+      deadline: Date.now() + DEADLINE_MS,
+    });
     return new WarmServer(sandbox, request);
   }
 

@@ -1,6 +1,7 @@
 /** Trials: batches of calls and single commands on a tree of an environment, each in a fresh sandbox. */
 import { randomUUID } from "node:crypto";
 import type { FileChange } from "../../core/task.ts";
+import { boxSpec } from "../environments/index.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
 import type { ExecResult, Sandbox, SandboxLimits, SandboxRuntime } from "../sandbox/runtime.ts";
 import type { Dialect } from "./dialects.ts";
@@ -33,13 +34,7 @@ export async function inSandbox<T>(
 ): Promise<T> {
   const fence = randomUUID();
   const sandbox = await runtime.create(
-    {
-      root: environment.root,
-      overlay,
-      mounts: [...environment.mounts, ...mounts],
-      limits,
-      env: environment.env,
-    },
+    boxSpec(environment, { overlay, mounts: [...environment.mounts, ...mounts], limits }),
     {
       experiment: "synthesis",
       slot: `trial/${fence}`,
