@@ -3,8 +3,10 @@
  * the whole path of a real model (engines, batches, trainer, publication) is shown without a GPU (docs/cpu-lane.md). They say nothing about code.
  */
 import type { RandomStream } from "../../core/random.ts";
+import type { AuthoredText, Task } from "../../core/task.ts";
 import { writeText } from "./changes.ts";
 import { functionKey, isHeldOut, mayChange } from "./split.ts";
+import { writeStatement } from "./statement.ts";
 import type { Brief, Candidate, TaskGenerator } from "./types.ts";
 
 /** Short, common and unlike each other. */
@@ -55,11 +57,18 @@ export function exercisePath({ name }: Exercise): string {
   return `${EXERCISE_FOLDER}/${name}.txt`;
 }
 
-export function exerciseText(exercise: Exercise): { readonly title: string; readonly body: string } {
+function textOf(exercise: Exercise): AuthoredText {
   return {
     title: `Write ${exercisePath(exercise)}`,
     body: `It must hold: ${exercise.words.join(" ")}`,
+    contract: "",
   };
+}
+
+/** As the least specific statement of its task reads. */
+export function exerciseStatement(exercise: Exercise): string {
+  const task = { type: "feature", facts: { sites: [], reproduction: null, text: textOf(exercise) } };
+  return writeStatement(task as unknown as Task, 0).text;
 }
 
 /** Null where the brief keeps the file for the other side of its split. */
@@ -81,7 +90,7 @@ function candidateOf(
     sites: [],
     functions: [key],
     tests: [writeText(...TESTS[framework]!(path, text))],
-    text: { ...exerciseText(exercise), contract: "" },
+    text: textOf(exercise),
   };
 }
 

@@ -9,7 +9,7 @@ import {
   EXERCISE_WORDS,
   exerciseGenerator,
   exercisePath,
-  exerciseText,
+  exerciseStatement,
 } from "../../services/synthesis/exercise.ts";
 import { findLeaks, isHeldOut, writeStatement } from "../../services/synthesis/index.ts";
 import type { Candidate } from "../../services/synthesis/types.ts";
@@ -84,12 +84,11 @@ describe("exercises", () => {
     });
   });
 
-  it("say what they say without the file's text in the title", () => {
+  it("are worded apart from a task as they are within one", () => {
     const exercise = { name: "acorn", words: ["sage", "salt"] };
     expect(exercisePath(exercise)).toBe("notes/acorn.txt");
-    expect(exerciseText(exercise)).toEqual({
-      title: "Write notes/acorn.txt",
-      body: "It must hold: sage salt",
-    });
+    expect(exerciseStatement(exercise)).toBe(
+      "Write notes/acorn.txt\n\nIt must hold: sage salt\n\nPlease implement it. Everything else must keep working.\n",
+    );
   });
 });
