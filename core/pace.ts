@@ -21,7 +21,7 @@ export interface PaceSettings {
   readonly stale: "refresh" | "drop";
   /**
    * What becomes of trajectories in progress when there is a new version. `keep`: the server keeps the old one for them. `drain`: they end before it is
-   * published, and none begins until it is. `continue`: they go on with it, so that their tokens are of several versions.
+   * published. As long as tokens of the old one may still be used in time, others begin with that; so a wider bound has fewer such pauses. `continue`: they go on with it, so that their tokens are of several versions.
    */
   readonly onPublish: "keep" | "drain" | "continue";
   /** Rollouts that may be spent, and what a group takes at most; null = no bound. */
@@ -232,7 +232,7 @@ export class Pace {
     const { groupSize, trajectories, onPublish, batch, maxLag } = this.#settings;
     const { groups, trained, published } = this.#state;
     if (this.#closing || (this.inProgress.length + 1) * groupSize > trajectories) return false;
-    if (onPublish === "drain" && trained > published) return false;
+    if (onPublish === "drain" && this.#publishing !== null) return false;
     const parent = trained + (this.#updating ? 1 : 0) + Math.floor(groups.length / batch);
     return parent - published <= maxLag;
   }

@@ -198,7 +198,7 @@ describe("in any order of events", () => {
     });
   });
 
-  it("has nothing in progress where a version is published that trajectories must not meet, and starts none before it is", () => {
+  it("has nothing in progress where a version is published that trajectories must not meet, and starts none until it is", () => {
     check(({ decisions, flying }, { settings }) => {
       if (settings.onPublish !== "drain") return;
       let published = 0;
