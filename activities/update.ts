@@ -1,6 +1,7 @@
 /** update and startPolicy: what runs on the `gpu` queue. Applied once: the policy is named by its content. */
 
-import { type PolicyRef, policyId, policyKind } from "../core/policy.ts";
+import { isEngineKind, type PolicyKind, type PolicyRef, policyId, policyKind } from "../core/policy.ts";
+import { readManifest } from "../services/checkpoints/index.ts";
 import { isWhole, recordPolicy, recordUpdate } from "../services/store/index.ts";
 import type { UpdateMetrics } from "../services/trainers/trainer.ts";
 import { heartbeating } from "./context.ts";
@@ -22,15 +23,20 @@ export async function update(services: GpuServices, input: UpdateInput): Promise
       phase: "update",
       scope: input.scope,
       reuse: input.reuse,
-      content: { parent: input.parent.id, batch: input.batch.sha256, ...settings },
+      // What was reused before there were trainer processes has no such field.
+      content: {
+        ...{ parent: input.parent.id, batch: input.batch.sha256, ...settings },
+        ...(input.trainer && { trainer: input.trainer }),
+      },
     } as const;
     const whole = ({ policy }: Updated) => isWhole(services.artifacts, policy.checkpoint);
     const { policy, metrics } = await pieceOf<Updated>(services, of, whole, async () => {
+      if (input.trainer) await services.trainer.open?.(input.trainer);
       const made = await services.trainer.update(input.batch, input.parent, settings, (done, total) => {
         signal.throwIfAborted();
         beat({ done, total });
       });
-      await recordPolicy(services.db, policyKind(made.policy.id), made.policy);
+      await recordPolicyFiles(services, policyKind(made.policy.id), made.policy);
       return { update: input.update, ...made };
     });
     await recordUpdate(services.db, {
@@ -62,7 +68,17 @@ export async function startPolicy(
       parent: null,
       step: 0,
     };
-    await recordPolicy(services.db, kind, policy);
+    await recordPolicyFiles(services, kind, policy);
     return policy;
   });
+}
+
+async function recordPolicyFiles(
+  { db, artifacts }: Pick<GpuServices, "db" | "artifacts">,
+  kind: PolicyKind,
+  policy: PolicyRef,
+): Promise<void> {
+  const manifest = isEngineKind(kind) ? await readManifest(artifacts, policy) : null;
+  const files = manifest && [...manifest.model, ...manifest.optimizer].map(({ artifact }) => artifact.uri);
+  await recordPolicy(db, kind, policy, files);
 }

@@ -101,6 +101,7 @@ export const JSON_COLUMNS: Readonly<Record<string, "anything" | "artifacts" | "n
   "batches.artifact": "artifacts",
   "updates.batch": "artifacts",
   "policies.checkpoint": "artifacts",
+  "policies.files": "artifacts",
   // Counts, texts, and names of what other columns of the same experiment name, too.
   "experiments.hold": "nothing",
   "iterations.pool": "nothing",
@@ -127,6 +128,7 @@ export const JSON_COLUMNS: Readonly<Record<string, "anything" | "artifacts" | "n
   "evaluations.results": "nothing",
   "events.detail": "nothing",
   "requests.response": "nothing",
+  "engine_versions.server": "nothing",
 };
 
 /** From one snapshot where `tx` is one. Late results that are older than `keepDays` name nothing any more. */

@@ -4,13 +4,20 @@ export { hashJson } from "../hashing/index.ts";
 export { findAnswer } from "./answers.ts";
 export { sha256Of } from "./artifact-files.ts";
 export { type ArtifactStore, createLocalArtifacts, getJson, putJson } from "./artifacts.ts";
-export { readBudget, spendBudget } from "./budget.ts";
 export { differingPaths } from "./canonical.ts";
 export { type ComparedRecord, comparedRecord, type PoolStatistics } from "./comparison.ts";
 export { type CostRecord, type GeneratorYield, readCost } from "./cost.ts";
 export { connectDatabase, type Db, describeUrl, openDatabase } from "./database.ts";
 export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";
 export { type DiskWatermark, requireDisk } from "./disk.ts";
+export {
+  askPublication,
+  type EngineRow,
+  listEngines,
+  recordEngine,
+  recordGood,
+  withEngines,
+} from "./engines.ts";
 export { experimentsUsing } from "./environment-use.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
 export { type EvaluationPlan, latestRate, planEvaluation, planPolicy } from "./evaluation-plan.ts";
@@ -99,6 +106,7 @@ export {
 } from "./regrades.ts";
 export { collectReport, type InForce, type ReportData, type ReportExample } from "./report.ts";
 export type { ReportTask, ReportTasks } from "./report-tasks.ts";
+export { readRetries, spendRetry } from "./retries.ts";
 export {
   findGroup,
   findRollout,

@@ -3,10 +3,18 @@ import type { PolicyKind, PolicyRef } from "../../core/policy.ts";
 import { StoreError } from "./errors.ts";
 import { type Executor, encodeRow, type Row, upsert } from "./rows.ts";
 
-/** A policy is its bytes: the first record of an id stays, and the same id with another checkpoint is StoreError `conflict`. */
-export async function recordPolicy(db: Executor, kind: PolicyKind, policy: PolicyRef): Promise<void> {
+/**
+ * A policy is its bytes: the first record of an id stays, and the same id with another checkpoint is StoreError `conflict`. `files` = URIs of the
+ * artifacts that its checkpoint names, which garbage collection knows by this row alone.
+ */
+export async function recordPolicy(
+  db: Executor,
+  kind: PolicyKind,
+  policy: PolicyRef,
+  files: readonly string[] | null = null,
+): Promise<void> {
   const { id, parent, step, checkpoint } = policy;
-  const row = { id, kind, parent, step, sha256: checkpoint.sha256, checkpoint };
+  const row = { id, kind, parent, step, sha256: checkpoint.sha256, checkpoint, files };
   await db
     .insertInto("policies")
     .values(encodeRow(row) as never)

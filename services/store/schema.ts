@@ -233,6 +233,8 @@ export interface Database {
     step: number;
     sha256: string;
     checkpoint: Json;
+    /** Of an engine kind: every artifact that its manifest names. */
+    files: OptionalJson<string[]>;
     created_at: Timestamp;
   };
   evaluations: {
@@ -347,6 +349,28 @@ export interface Database {
     generator: string | null;
     task_id: string | null;
     seconds: number;
+  };
+  /** What each engine serves. */
+  engine_versions: {
+    url: string;
+    /** What it was proven to serve, or is brought to; null = nothing. */
+    policy: string | null;
+    /** `EngineStatus` (core/publication.ts). */
+    state: string;
+    /** Of one that is out. */
+    why: string | null;
+    /** When its state or its policy changed. */
+    since: Timestamp;
+    /** What it was asked to serve last. */
+    target: string;
+    /** Number of that request, of the sequence `publications`: a later one is a newer one. */
+    asked: number;
+    /** What all its engines served last; null = nothing yet. */
+    good: string | null;
+    /** The worker that can give it weights: `<host>:<data folder>`. */
+    keeper: string;
+    /** `policy` of the experiment's settings. */
+    server: Json;
   };
   /** Failed rollouts with what they failed by: shown to the author of the next iteration, never to the policy. */
   failures: {

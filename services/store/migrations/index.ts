@@ -12,6 +12,7 @@ import * as stoppedProbes from "./0007-stopped-probes.ts";
 import * as frontier from "./0008-frontier.ts";
 import * as spending from "./0009-spending.ts";
 import * as lag from "./0010-lag.ts";
+import * as engines from "./0011-engines.ts";
 
 /** In order; a released migration is never edited, only followed by another. Imported statically so that a bundle holds them. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -25,6 +26,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0008-frontier": frontier,
   "0009-spending": spending,
   "0010-lag": lag,
+  "0011-engines": engines,
 };
 
 /** Key of the advisory lock: any constant, the same in every version. */

@@ -110,7 +110,11 @@ export const SGLANG_ROUTES: Routes = {
   },
   "POST /flush_cache": {
     step: "flush",
-    handle: ({ state }) => ({ status: state.turns.size === 0 ? 200 : 400, body: {} }),
+    // Turns that a pause took back hold no cache (`retract`).
+    handle: ({ state }) => ({
+      status: state.turns.size === 0 || state.paused === "keep" ? 200 : 400,
+      body: {},
+    }),
   },
   "POST /update_weights_from_disk": {
     step: "load",
