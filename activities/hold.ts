@@ -7,8 +7,8 @@ import { failureRule } from "../core/failures.ts";
 import { experimentOf } from "../core/ids.ts";
 import type { Hold } from "../core/steering.ts";
 import { holdExperiment, readHold, requireBudget, requireDisk } from "../services/store/index.ts";
-import { afterActivityFailure } from "./budget.ts";
 import { heldFailure, stoppableBy, toFailure } from "./context.ts";
+import { afterActivityFailure } from "./retries.ts";
 import type { RecordServices } from "./services.ts";
 
 const POLL_MS = 2000;

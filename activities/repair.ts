@@ -5,8 +5,8 @@ import { briefOf, failuresFor } from "./author.ts";
 import { keepCandidate } from "./candidates.ts";
 import { heartbeating } from "./context.ts";
 import { pieceOf } from "./pieces.ts";
+import { ofCandidate, timed } from "./sandbox-time.ts";
 import type { SandboxServices } from "./services.ts";
-import { inSandbox, ofCandidate } from "./spending.ts";
 import type { CandidateRef, RepairInput, RepairOutput } from "./types.ts";
 
 /** As a draw is kept: under the index of its candidate. */
@@ -40,7 +40,7 @@ export async function repair(services: SandboxServices, input: RepairInput): Pro
       const environment = await services.environments.byKey(candidate.environment.key);
       const known = await getJson<Candidate>(services.artifacts, candidate.artifact);
       const brief = briefOf(services, source, candidate.index, { failures, round, signal });
-      const next = await inSandbox(services, ofCandidate("author", candidate, source), () =>
+      const next = await timed(services, ofCandidate("author", candidate, source), () =>
         services.synthesis.repair(environment, known, messages, brief),
       );
       if ("none" in next) return { index: candidate.index, none: next.none };

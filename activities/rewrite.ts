@@ -3,7 +3,7 @@
 import type { ArtifactRef } from "../core/artifact.ts";
 import { mayReuse } from "../core/reuse.ts";
 import type { StatementLevel, Task } from "../core/task.ts";
-import { refinePrompt } from "../services/author/index.ts";
+import { rewritePrompt } from "../services/author/index.ts";
 import {
   findPiece,
   getJson,
@@ -45,7 +45,7 @@ export async function rewrite(services: SandboxServices, input: RewriteInput): P
 }
 
 function keyOf({ scope: _, reuse: __, author, ...asked }: RewriteInput) {
-  const content = { ...asked, model: author.model, temperature: author.temperature, ...refinePrompt() };
+  const content = { ...asked, model: author.model, temperature: author.temperature, ...rewritePrompt() };
   return { kind: "rewrite", contentKey: hashJson(content) } as const;
 }
 

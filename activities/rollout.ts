@@ -6,7 +6,7 @@ import { random } from "../core/random.ts";
 import { mayReuseGroup } from "../core/reuse.ts";
 import type { FileChange } from "../core/task.ts";
 import { type ExitReason, isTruncated, type Trajectory } from "../core/trajectory.ts";
-import { historyOverlay, withoutHistory } from "../services/environments/index.ts";
+import { boxSpec, historyOverlay, withoutHistory } from "../services/environments/index.ts";
 import type { LimitOverrides } from "../services/environments/types.ts";
 import { limitsOf } from "../services/grading/index.ts";
 import {
@@ -32,11 +32,11 @@ import {
   sealRollout,
   takeOverRollout,
 } from "../services/store/index.ts";
-import { afterFailure } from "./budget.ts";
 import { heartbeating } from "./context.ts";
+import { afterFailure } from "./retries.ts";
+import { ofGroup, timed } from "./sandbox-time.ts";
 import type { SandboxServices } from "./services.ts";
 import { restoreSandbox } from "./slot.ts";
-import { inSandbox, ofGroup } from "./spending.ts";
 import { agentOverlay, loadTask } from "./tasks.ts";
 import type { GroupInput, RolloutInput, RolloutOutput } from "./types.ts";
 
@@ -61,7 +61,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
     return summary(accepted);
   }
 
-  return inSandbox(services, ofGroup("rollout", group), () =>
+  return timed(services, ofGroup("rollout", group), () =>
     heartbeating(async ({ signal, beat, withEachBeat }) => {
       const epoch = (await readHold(services.db, experiment))?.epoch ?? 0;
       const slot = { rolloutKey: key, experiment, epoch };
@@ -80,14 +80,10 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
         if (!isOurs) await beginAnew("begun anew: the turns on record are of a rollout with other settings");
         const overlay = agentOverlay(task);
         const restored = await restoreSandbox(services.runtime, {
-          spec: {
-            root: environment.root,
-            ...(environment.image && { image: environment.image }),
+          spec: boxSpec(environment, {
             overlay: [...overlay, ...(await historyOverlay(environment, overlay))],
-            mounts: environment.mounts,
             limits: boxLimits(group.sandbox, environment.entry.limits),
-            env: environment.env,
-          },
+          }),
           identity: {
             experiment,
             slot: key,

@@ -9,9 +9,9 @@ import { keepCandidate } from "./candidates.ts";
 import { heartbeating } from "./context.ts";
 import { importedCandidate, importedTasks } from "./imported.ts";
 import { pieceOf } from "./pieces.ts";
+import { ofCandidate, timed } from "./sandbox-time.ts";
 import type { SandboxServices } from "./services.ts";
 import { sideBySide } from "./side-by-side.ts";
-import { inSandbox, ofCandidate } from "./spending.ts";
 import type { CandidateRef, SynthesiseInput, SynthesiseOutput } from "./types.ts";
 
 /** One draw: a candidate, or why there is none at that index. */
@@ -83,7 +83,7 @@ async function draw(
   const brief = briefOf(services, input, index, { failures, signal });
   const make = () => services.synthesis.generate(environment, generator, brief, stream);
   const candidate = await (generator === "llm"
-    ? inSandbox(services, ofCandidate("author", { index, generator }, input), make)
+    ? timed(services, ofCandidate("author", { index, generator }, input), make)
     : make());
   if ("none" in candidate) return { index, none: candidate.none };
   return {

@@ -24,8 +24,8 @@ import { benchmarksOf } from "./benchmarks.ts";
 import { heartbeating } from "./context.ts";
 import { proveImported } from "./imported.ts";
 import { pieceOf } from "./pieces.ts";
+import { ofCandidate, timed } from "./sandbox-time.ts";
 import type { SandboxServices } from "./services.ts";
-import { inSandbox, ofCandidate } from "./spending.ts";
 import type { ValidateInput, ValidateOutput } from "./types.ts";
 
 interface Validation {
@@ -68,9 +68,7 @@ export async function validate(services: SandboxServices, input: ValidateInput):
       evidence,
       level: written = level,
     } = await pieceOf<Validation>(services, of, whole, () =>
-      inSandbox(services, ofCandidate("validation", candidate, input), () =>
-        runGates(services, input, signal),
-      ),
+      timed(services, ofCandidate("validation", candidate, input), () => runGates(services, input, signal)),
     );
     const refusal = gates.find((gate) => !gate.passed);
     const outcome = refusal?.gate ?? "valid";

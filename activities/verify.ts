@@ -19,8 +19,8 @@ import { reachOf } from "../services/synthesis/index.ts";
 import { blamesEnvironment, lost, provable } from "./blame.ts";
 import { heartbeating } from "./context.ts";
 import { flagsOfRollout } from "./flags.ts";
+import { ofGroup, timed } from "./sandbox-time.ts";
 import type { SandboxServices } from "./services.ts";
-import { inSandbox, ofGroup } from "./spending.ts";
 import { loadTask } from "./tasks.ts";
 import type { GroupInput, VerifyOutput } from "./types.ts";
 
@@ -43,7 +43,7 @@ export async function verify(services: SandboxServices, group: GroupInput): Prom
     }
     const raw = graded.map(({ verdict }) => (verdict.rawReward === 1 ? 1 : 0));
     if (!raw.includes(1) && graded.some(({ isNew }) => isNew))
-      await inSandbox(services, ofGroup("verdict", group), () =>
+      await timed(services, ofGroup("verdict", group), () =>
         provable(services, task, group.grading.mode, signal),
       );
     for (const one of graded) if (one.verdict.rawReward !== 1) await recordVerdict(services, group, one);
@@ -149,7 +149,7 @@ async function gradeRollout(
   signal: AbortSignal,
 ): Promise<GradedRollout> {
   const environment = await services.environments.byKey(task.environment);
-  const verdict = await inSandbox(services, ofGroup("verdict", group), () =>
+  const verdict = await timed(services, ofGroup("verdict", group), () =>
     services.grading.grade({
       environment,
       task,

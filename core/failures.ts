@@ -43,7 +43,7 @@ const TYPES = Object.keys(FAILURES) as FailureType[];
 export const NOT_RETRIED = TYPES.filter((type) => !FAILURES[type].retried);
 
 /** Types that budgets and the watchdog count. */
-export const SPENDING = TYPES.filter((type) => FAILURES[type].spendsBudget);
+export const RETRY_SPENDING = TYPES.filter((type) => FAILURES[type].spendsBudget);
 
 /** By `<error's name>.<kind>`; `*` stands for every other kind of that class. */
 const TYPE_OF: Readonly<Record<string, FailureType>> = {

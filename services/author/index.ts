@@ -2,6 +2,6 @@
 export { AXES } from "./axes.ts";
 export { AUTHOR_TOOLS } from "./conversation.ts";
 export { type Author, createAuthor } from "./generator.ts";
-export { PROMPTS, refinePrompt } from "./prompts.ts";
-export { type RewriteKind, type RewriteTopic, rewriteText } from "./refiner.ts";
+export { PROMPTS, rewritePrompt } from "./prompts.ts";
+export { type RewriteKind, type RewriteTopic, rewriteText } from "./rewrite.ts";
 export * from "./types.ts";

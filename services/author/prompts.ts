@@ -11,7 +11,7 @@ import type { Target } from "./types.ts";
 /** A changed text is another version, under another name. */
 const SYSTEM = "system-v1";
 const REPAIR = "repair-v1";
-export const REFINE = "refine-v1";
+export const REWRITE = "refine-v1";
 const MODES: Readonly<Record<TaskType, string>> = {
   bug: "bug-v1",
   feature: "feature-v1",
@@ -19,7 +19,7 @@ const MODES: Readonly<Record<TaskType, string>> = {
   migration: "migration-v1",
   performance: "performance-v1",
 };
-export const PROMPTS: readonly string[] = [SYSTEM, REPAIR, REFINE, ...Object.values(MODES)];
+export const PROMPTS: readonly string[] = [SYSTEM, REPAIR, REWRITE, ...Object.values(MODES)];
 
 /** Characters of a note's statement, diagnosis and evidence that are shown. */
 const QUOTED = 600;
@@ -38,8 +38,8 @@ export function promptOf(mode: TaskType): { readonly prompt: string; readonly pr
 }
 
 /** Of what a text is rewritten with. */
-export function refinePrompt(): { readonly prompt: string; readonly promptHash: string } {
-  return { prompt: REFINE, promptHash: createHash("sha256").update(promptText(REFINE)).digest("hex") };
+export function rewritePrompt(): { readonly prompt: string; readonly promptHash: string } {
+  return { prompt: REWRITE, promptHash: createHash("sha256").update(promptText(REWRITE)).digest("hex") };
 }
 
 export interface Topic {

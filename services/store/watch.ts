@@ -1,6 +1,6 @@
 /** What the watchdogs of a running experiment ask the record. */
 import { sql } from "kysely";
-import { SPENDING } from "../../core/failures.ts";
+import { RETRY_SPENDING } from "../../core/failures.ts";
 import type { Executor } from "./rows.ts";
 
 /**
@@ -27,7 +27,7 @@ export async function recentInfrastructureFailures(
 }
 
 function isInfrastructure(row: { readonly status: string; readonly kind: string | null }): boolean {
-  return row.status === "failed" && SPENDING.some((type) => type === row.kind);
+  return row.status === "failed" && RETRY_SPENDING.some((type) => type === row.kind);
 }
 
 /** True when the last `count` updates were all offered groups without variance only. An epoch forgives those before it. */

@@ -4,15 +4,15 @@
  */
 import { ApplicationFailure } from "@temporalio/activity";
 import { errorKind } from "../core/errors.ts";
-import { type FailureType, failureRule, failureType, SPENDING } from "../core/failures.ts";
+import { type FailureType, failureRule, failureType, RETRY_SPENDING } from "../core/failures.ts";
 import {
   countFailures,
   type Db,
   failAttempt,
   holdExperiment,
-  readBudget,
+  readRetries,
   type Slot,
-  spendBudget,
+  spendRetry,
 } from "../services/store/index.ts";
 import { heldFailure } from "./context.ts";
 
@@ -61,11 +61,11 @@ export async function afterFailure(db: Db, slot: Slot, fence: string, error: unk
   }
   // Whoever took the slot over may have caused it, and goes on in its place.
   if (!(await recording)) return failureOf(error, { kind: "Fenced", message });
-  const budget = await readBudget(db, slot.experiment);
+  const allowed = await readRetries(db, slot.experiment);
   // An attempt from before a resume spends nothing of what is there after it; without an experiment there is nothing to hold.
-  if (budget === null || budget.epoch !== slot.epoch) return failureOf(error, { kind, message });
-  const { retries } = budget;
-  const failures = await countFailures(db, slot, SPENDING);
+  if (allowed === null || allowed.epoch !== slot.epoch) return failureOf(error, { kind, message });
+  const { retries } = allowed;
+  const failures = await countFailures(db, slot, RETRY_SPENDING);
   return spent(db, { name: slot.rolloutKey, experiment: slot.experiment }, { failures, retries }, error);
 }
 
@@ -77,6 +77,11 @@ export async function afterActivityFailure(
 ): Promise<ApplicationFailure> {
   const { kind, message } = describe(failure);
   if (!failureRule(kind).spendsBudget) return failure;
-  const budget = await spendBudget(db, activity, { kind, error: `${activity.name}: ${message}` }, SPENDING);
-  return budget === null ? failure : spent(db, activity, budget, failure);
+  const allowed = await spendRetry(
+    db,
+    activity,
+    { kind, error: `${activity.name}: ${message}` },
+    RETRY_SPENDING,
+  );
+  return allowed === null ? failure : spent(db, activity, allowed, failure);
 }

@@ -6,7 +6,7 @@ import { type ChatMessage, type ChatTool, createChat } from "./chat.ts";
 import { argumentsOf, messageOf } from "./conversation.ts";
 import { textFields } from "./delivery.ts";
 import { askPaid } from "./paid.ts";
-import { filled, promptText, REFINE } from "./prompts.ts";
+import { filled, promptText, REWRITE } from "./prompts.ts";
 
 /** What each action asks of the author. */
 const ASKED = {
@@ -29,12 +29,12 @@ export interface RewriteTopic {
   readonly tests: string;
 }
 
-const REWRITE = "Rewrite";
+const TOOL_NAME = "Rewrite";
 const text = z.strictObject(textFields);
 const { $schema: _, ...parameters } = z.toJSONSchema(text, { io: "input" });
 const REWRITE_TOOL: ChatTool = {
   type: "function",
-  function: { name: REWRITE, description: "Hand in the new text of the task.", parameters },
+  function: { name: TOOL_NAME, description: "Hand in the new text of the task.", parameters },
 };
 
 /** Texts that are sent back, and answers without a readable one, each. */
@@ -55,7 +55,7 @@ export async function rewriteText(
   signal?: AbortSignal,
 ): Promise<AuthoredText | { readonly none: string }> {
   const ask = createChat(brief.settings, [REWRITE_TOOL]);
-  const content = filled(promptText(REFINE), {
+  const content = filled(promptText(REWRITE), {
     ...topic,
     action: ASKED[topic.action],
     gold: clip(topic.gold),
@@ -70,12 +70,12 @@ export async function rewriteText(
     messages.push(messageOf(reply));
     refused++;
     if (reply.calls.length === 0) {
-      last = `it did not call ${REWRITE}`;
-      messages.push({ role: "user", content: `Hand the text in with the tool ${REWRITE}.` });
+      last = `it did not call ${TOOL_NAME}`;
+      messages.push({ role: "user", content: `Hand the text in with the tool ${TOOL_NAME}.` });
     }
     for (const call of reply.calls) {
       const read =
-        call.name === REWRITE ? textOf(argumentsOf(call)) : { problems: ["there is no such tool"] };
+        call.name === TOOL_NAME ? textOf(argumentsOf(call)) : { problems: ["there is no such tool"] };
       const problems = "problems" in read ? read.problems : problemsOf(read.text);
       if ("text" in read && problems.length === 0) return read.text;
       last = problems.join("; ");

@@ -11,7 +11,7 @@ export interface Use extends Omit<SandboxUse, "scope"> {
   readonly scope: Scope | undefined;
 }
 
-export async function inSandbox<T>(
+export async function timed<T>(
   { db }: Pick<RecordServices, "db">,
   use: Use,
   work: () => Promise<T>,

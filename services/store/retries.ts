@@ -10,14 +10,14 @@ import type { Db } from "./database.ts";
 import { countFailures, lockSlot, withoutNul } from "./ledger.ts";
 import type { Executor } from "./rows.ts";
 
-export interface Budget {
+export interface Retries {
   readonly epoch: number;
   /** `limits.infrastructureRetries`, as amended. */
   readonly retries: number;
 }
 
 /** Null when no experiment of that name is recorded. */
-export async function readBudget(db: Executor, experiment: string): Promise<Budget | null> {
+export async function readRetries(db: Executor, experiment: string): Promise<Retries | null> {
   const row = await db
     .selectFrom("experiments")
     .select(["settings", "amendments", "epoch"])
@@ -32,7 +32,7 @@ export async function readBudget(db: Executor, experiment: string): Promise<Budg
   return { epoch: row.epoch, retries: limits.infrastructureRetries };
 }
 
-export interface Spent {
+export interface SpentRetries {
   /** Failures of that key in the present epoch, the new one included. */
   readonly failures: number;
   /** `limits.infrastructureRetries`, as amended. */
@@ -40,20 +40,20 @@ export interface Spent {
 }
 
 /** Notes a failure of an activity; null when no experiment of that name is recorded. `kinds` = the failure types that count. */
-export async function spendBudget(
+export async function spendRetry(
   db: Db,
   activity: { readonly key: string; readonly experiment: string },
   failure: { readonly kind: string; readonly error: string },
   kinds: readonly string[],
-): Promise<Spent | null> {
+): Promise<SpentRetries | null> {
   const { experiment } = activity;
   // No experiment's name holds a colon: no slot has such a key.
   const rolloutKey = `activity:${activity.key}`;
   return db.transaction().execute(async (tx) => {
     await lockSlot(tx, rolloutKey);
-    const budget = await readBudget(tx, experiment);
-    if (budget === null) return null;
-    const { epoch, retries } = budget;
+    const allowed = await readRetries(tx, experiment);
+    if (allowed === null) return null;
+    const { epoch, retries } = allowed;
     const { last } = await tx
       .selectFrom("attempts")
       .select((eb) => eb.fn.coalesce(eb.fn.max("attempt"), eb.lit(0)).as("last"))
