@@ -29,11 +29,20 @@ export function scaledSettings(paper: ExperimentSettings, units: number): Experi
   const [name, measured] = Object.entries(paper.evaluation.sets)[0]!;
   return {
     ...paper,
+    // Activities that do nothing answer for policies and trainers; the climb is the one whose runs repeat.
+    policy: { ...paper.policy, kind: "openai", baseUrl: "http://127.0.0.1:8000/v1", engines: null },
+    trainer: { ...paper.trainer, kind: "nano", size: "any" },
     iterations: 1,
     // One more is wanted than there will be, so that the pool ends with its last candidate and none is surplus.
     synthesis: { ...paper.synthesis, poolTasks: admitted + 1, maxCandidates: 3 * admitted },
     filter: { ...paper.filter, probes: PROBES, maxRefinements: 1, probesAsGroups: false },
-    climb: { ...paper.climb, updates: 2 * units, tasksPerBatch: 16, groupSize: GROUP_SIZE },
+    climb: {
+      ...paper.climb,
+      updates: 2 * units,
+      tasksPerBatch: 16,
+      groupSize: GROUP_SIZE,
+      pace: { ...paper.climb.pace, kind: "exact" },
+    },
     selection: { everyUpdates: units, set: set(paper.selection.set, 15 * units) },
     evaluation: { ...paper.evaluation, sets: { [name]: set(measured, 30 * units) }, greedy: false },
     overrides: [],

@@ -8,6 +8,7 @@ import { exitCodes, reportError } from "./errors.ts";
 
 const order = [
   "run",
+  "plan",
   "watch",
   "pause",
   "resume",

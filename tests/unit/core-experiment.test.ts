@@ -60,8 +60,13 @@ describe("defaults", () => {
 
   it("are also what frognano.yaml spells out, but for its own environments and iteration 5", () => {
     const frognano = parseExperimentFile(fileText("frognano.yaml"), "frognano.yaml");
-    const { policy, environments, selection, evaluation, overrides, ...recipe } = frognano;
+    const { policy, trainer, environments, selection, evaluation, overrides, climb, ...recipe } = frognano;
     expect(minimal).toMatchObject(recipe);
+    const { pace, ...climbing } = climb;
+    expect(minimal.climb).toMatchObject(climbing);
+    expect(pace).toEqual({ ...minimal.climb.pace, kind: "async" });
+    expect(policy).toMatchObject({ kind: "vllm", engines: { urls: { length: 6 }, onPublish: "continue" } });
+    expect(trainer).toEqual({ ...minimal.trainer, kind: "torch", size: "4b" });
     expect(settingsAt(frognano, 4).filter.band).toEqual({ low: 0.5, high: 0.5 });
     const fifth = settingsAt(frognano, 5);
     expect(fifth.filter.band).toEqual({ low: 0, high: 0.5 });

@@ -20,7 +20,7 @@ export function register(program: Command): void {
     .description("run an experiment to its end, or join it when it is already running or done")
     .argument(
       "<experiment>",
-      "a YAML file, or the name of a bundled experiment: quickstart, evidence, frognano (the paper's recipe; refused until language models can be trained)",
+      "a YAML file, or the name of a bundled experiment: quickstart, evidence, frognano (the paper's recipe, for a node of GPUs)",
     )
     .option("--seed <n>", "seed of every random choice", wholeNumber)
     .addOption(
