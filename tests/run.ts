@@ -25,6 +25,8 @@ const vitest = "node_modules/vitest/vitest.mjs";
  * processors by itself.
  */
 const workers: Partial<Record<(typeof lanes)[number], number>> = { integration: 3, "gpu-path": 1 };
+/** Milliseconds a test may take where the usual patience is short: torch alone takes half a minute to load on a busy machine. */
+const patience: Partial<Record<(typeof lanes)[number], number>> = { "gpu-path": 600_000 };
 
 /**
  * Runs a script of the checkout with this Node. Resolves with its exit code and its output. Tests start hundreds of processes of
@@ -77,7 +79,10 @@ interface LaneResult {
 async function runLane(lane: (typeof lanes)[number], reports: string): Promise<LaneResult> {
   const started = performance.now();
   const report = join(reports, `${lane}.json`);
-  const more = lane in workers ? [`--maxWorkers=${workers[lane]}`] : [];
+  const more = [
+    ...(lane in workers ? [`--maxWorkers=${workers[lane]}`] : []),
+    ...(lane in patience ? [`--testTimeout=${patience[lane]}`, `--hookTimeout=${patience[lane]}`] : []),
+  ];
   const reporters = ["--reporter=dot", "--reporter=json", `--outputFile.json=${report}`];
   const { code, output } = await node(
     [vitest, "run", `tests/${lane}/`, ...more, ...reporters],

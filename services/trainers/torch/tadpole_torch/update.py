@@ -118,6 +118,9 @@ class Trainee:
     def _pass(self, pack: Pack, loss: LossSettings, tokens: int, sums: LossSums) -> None:
         """Forward and backward of one pack; |T| is the whole batch's, so that the gradients of all packs add up."""
         log_p, entropy = self.scorer(pack.input_ids, pack.position_ids, pack.sources, pack.targets)
+        if not math.isfinite(float(log_p.detach().sum())):
+            # A mask would drop such a token, and hide it.
+            raise TrainerError("diverged", "log-probabilities of the parent's weights are not finite")
         terms = loss_terms(log_p, pack.log_q, pack.advantage, loss)
         sums.add(terms, float(entropy.double().sum()))
         (-terms.surrogate / max(1, tokens)).backward()

@@ -42,10 +42,11 @@ def test_the_same_twice_gives_the_same(order: Order, dtype: str, tmp_path: Path)
     first = run_update(order, session(dtype), quiet)
     second = run_update(replace(order, out=tmp_path / "again"), session(dtype), quiet)
     assert hashes(first) == hashes(second)
-    changed = load_file(order.out / "model/model.safetensors")["model.norm.weight"]
+    name = "model.layers.0.mlp.up_proj.weight"
+    changed = load_file(order.out / "model/model.safetensors")[name]
     assert changed.dtype is (torch.float32 if dtype == "float32" else torch.bfloat16)
     assert json.loads((order.out / "model/config.json").read_text())["dtype"] == dtype
-    assert not torch.equal(changed.float(), load_file(order.parent / "model.safetensors")["model.norm.weight"])
+    assert not torch.equal(changed.float(), load_file(order.parent / "model.safetensors")[name])
 
 
 def test_goes_on_from_the_optimizers_state(order: Order, tmp_path: Path) -> None:
@@ -164,7 +165,7 @@ def test_parents_with_other_tensors(order: Order, tmp_path: Path) -> None:
     with fails("model", "missing keys in its weights: model.norm.weight"):
         run_update(broken, session(), quiet)
     save_file({**tensors, "model.norm.weight": norm * float("nan")}, tmp_path / "m/model.safetensors", {"format": "pt"})
-    with fails("diverged", "loss is nan, expected a finite number"):
+    with fails("diverged", "log-probabilities of the parent's weights are not finite"):
         run_update(broken, session(), quiet)
     assert not order.out.exists() and not incoming_of(order.out).exists()
 
@@ -214,7 +215,7 @@ def test_supervised_warm_up_learns_the_batch(tiny: Path, batch: Path, tmp_path: 
     settings = WarmupSettings(4, 2, 0, OptimizerSettings(learning_rate=0.01, weight_decay=0))
     trained = warm_up(tiny, batch, tmp_path / "warm", settings, session(), epochs.append)
     assert [each["epoch"] for each in epochs] == [1, 2, 3, 4]
-    assert epochs[3]["loss"] < epochs[0]["loss"] - 0.5
+    assert epochs[3]["loss"] < epochs[0]["loss"] - 0.3
     assert trained["step"] == 12
     AutoModelForCausalLM.from_pretrained(tmp_path / "warm/model")
 
