@@ -10,6 +10,14 @@ export { type CostRecord, type GeneratorYield, readCost } from "./cost.ts";
 export { connectDatabase, type Db, describeUrl, openDatabase } from "./database.ts";
 export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";
 export { type DiskWatermark, requireDisk } from "./disk.ts";
+export {
+  askPublication,
+  type EngineRow,
+  listEngines,
+  recordEngine,
+  recordGood,
+  withEngines,
+} from "./engines.ts";
 export { experimentsUsing } from "./environment-use.ts";
 export { ArtifactError, type ArtifactErrorKind, StoreError, type StoreErrorKind } from "./errors.ts";
 export { type EvaluationPlan, latestRate, planEvaluation, planPolicy } from "./evaluation-plan.ts";
