@@ -1,6 +1,8 @@
 /** What the author of a pool's tasks is given: its settings, the books, what earlier iterations failed by, and its own replies. */
 import { type Scope, scopeKey } from "../core/scope.ts";
+import type { SpendBooks } from "../core/spend.ts";
 import type { AuthorSettings } from "../core/synthesis.ts";
+import type { GeneratorName } from "../core/task.ts";
 import { findOwnPiece, hashJson, recentFailures, recordPiece, spendBooks } from "../services/store/index.ts";
 import type { AuthorBrief, AuthorReplies, Brief, FailureNote } from "../services/synthesis/index.ts";
 import type { RecordServices } from "./services.ts";
@@ -42,9 +44,17 @@ function authorBrief(
   if (author === undefined || scope === undefined) return undefined;
   const key = `${scopeKey(scope)}/author/${index}${round === 0 ? "" : `/repair/${round}`}`;
   const replies = repliesOf(db, scope, author);
-  const { experiment, iteration, try: attempt } = scope;
-  const books = spendBooks(db, { experiment, iteration, try: attempt, candidate: index, generator: "llm" });
-  return { settings: author, books, key, failures, replies };
+  return { settings: author, books: booksOf(db, scope, index, "llm"), key, failures, replies };
+}
+
+/** Of one candidate of a try's pool. */
+export function booksOf(
+  db: RecordServices["db"],
+  { experiment, iteration, try: attempt }: Scope,
+  candidate: number,
+  generator: GeneratorName,
+): SpendBooks {
+  return spendBooks(db, { experiment, iteration, try: attempt, candidate, generator });
 }
 
 /** Replies of one try: an attempt that goes on after another finds them. */

@@ -10,6 +10,8 @@ export interface PieceOf {
   /** Undefined = of no try: made, and not kept as a piece. */
   readonly scope: Scope | undefined;
   readonly reuse: Reuse | null | undefined;
+  /** What this try made before is taken over, too: of a model, which answers otherwise when it is asked again. */
+  readonly own?: boolean;
   /** Everything the piece depends on, as JSON; never a try, a host or a time. */
   readonly content: object;
 }
@@ -23,12 +25,13 @@ export async function pieceOf<T extends object>(
 ): Promise<T> {
   if (of.scope === undefined) return make();
   const key = { kind: of.kind, contentKey: hashJson(of.content) };
-  if (mayReuse(of.reuse, of.phase)) {
-    const found = await findPiece<T>(db, of.scope, key);
-    if (found !== undefined && (await whole(found.result))) {
-      await recordPiece(db, of.scope, key, found.result, found.made);
-      return found.result;
-    }
+  const upTo = of.own ? { ...of.scope, try: of.scope.try + 1 } : of.scope;
+  const mayTake = mayReuse(of.reuse, of.phase);
+  const found = mayTake || of.own ? await findPiece<T>(db, upTo, key) : undefined;
+  const isOwn = found?.made === of.scope.try;
+  if (found !== undefined && (mayTake || isOwn) && (await whole(found.result))) {
+    if (!isOwn) await recordPiece(db, of.scope, key, found.result, found.made);
+    return found.result;
   }
   const made = await make();
   await recordPiece(db, of.scope, key, made);

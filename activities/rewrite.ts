@@ -1,24 +1,15 @@
 /** rewrite: has the author's model word a task anew, and records what came of it as another task (docs/refinement.md). */
 
 import type { ArtifactRef } from "../core/artifact.ts";
-import { mayReuse } from "../core/reuse.ts";
+import { scopeKey } from "../core/scope.ts";
 import type { StatementLevel, Task } from "../core/task.ts";
 import { rewritePrompt } from "../services/author/index.ts";
-import {
-  findPiece,
-  getJson,
-  hashJson,
-  isWhole,
-  putJson,
-  recordPiece,
-  recordStatement,
-  recordTask,
-  spendBooks,
-} from "../services/store/index.ts";
+import { getJson, isWhole, putJson, recordStatement, recordTask } from "../services/store/index.ts";
 import { type GateVerdict, writeStatement } from "../services/synthesis/index.ts";
-import { repliesOf } from "./author.ts";
+import { booksOf, repliesOf } from "./author.ts";
 import { benchmarksOf } from "./benchmarks.ts";
 import { heartbeating } from "./context.ts";
+import { pieceOf } from "./pieces.ts";
 import type { SandboxServices } from "./services.ts";
 import { loadTask } from "./tasks.ts";
 import type { RewriteInput, RewriteOutput } from "./types.ts";
@@ -34,7 +25,13 @@ interface Written {
 
 export async function rewrite(services: SandboxServices, input: RewriteInput): Promise<RewriteOutput> {
   return heartbeating(async ({ signal }) => {
-    const { artifact, reason } = (await known(services, input)) ?? (await ask(services, input, signal));
+    const { scope, reuse } = input;
+    const { artifact, reason } = await pieceOf<Written>(
+      services,
+      { kind: "rewrite", phase: "filter", scope, reuse, own: true, content: contentOf(input) },
+      async ({ artifact }) => artifact === null || isWhole(services.artifacts, artifact),
+      () => ask(services, input, signal),
+    );
     if (artifact === null) return { taskId: null, level: input.level, reason };
     const task = await getJson<Task>(services.artifacts, artifact);
     await recordTask(services.db, task, artifact);
@@ -44,29 +41,14 @@ export async function rewrite(services: SandboxServices, input: RewriteInput): P
   });
 }
 
-function keyOf({ scope: _, reuse: __, author, ...asked }: RewriteInput) {
-  const content = { ...asked, model: author.model, temperature: author.temperature, ...rewritePrompt() };
-  return { kind: "rewrite", contentKey: hashJson(content) } as const;
-}
-
-/** A model that is asked again answers otherwise: what it wrote once in this try is taken, too. */
-async function known({ db, artifacts }: SandboxServices, input: RewriteInput): Promise<Written | null> {
-  const { scope, reuse } = input;
-  const upToThisTry = { ...scope, try: scope.try + 1 };
-  const found = await findPiece<Written>(db, upToThisTry, keyOf(input));
-  if (found === undefined || (found.made !== scope.try && !mayReuse(reuse, "filter"))) return null;
-  const { artifact } = found.result;
-  if (artifact !== null && !(await isWhole(artifacts, artifact))) return null;
-  if (found.made !== scope.try) await recordPiece(db, scope, keyOf(input), found.result, found.made);
-  return found.result;
+function contentOf({ scope: _, reuse: __, author, ...asked }: RewriteInput): object {
+  return { ...asked, model: author.model, temperature: author.temperature, ...rewritePrompt() };
 }
 
 async function ask(services: SandboxServices, input: RewriteInput, signal: AbortSignal): Promise<Written> {
   const { scope, candidate, generator, level, action, diagnosis, round, author, decontaminate = [] } = input;
-  const { experiment, iteration, try: attempt } = scope;
   const task = await loadTask(services, input.taskId);
   const environment = await services.environments.byKey(task.environment);
-  const key = keyOf(input);
   const made = await services.synthesis.rewrite(
     environment,
     {
@@ -75,18 +57,15 @@ async function ask(services: SandboxServices, input: RewriteInput, signal: Abort
     },
     {
       settings: author,
-      books: spendBooks(services.db, { experiment, iteration, try: attempt, candidate, generator }),
-      key: `${experiment}/it/${iteration}/try/${attempt}/task/${candidate}/rewrite/${round}`,
+      books: booksOf(services.db, scope, candidate, generator),
+      key: `${scopeKey(scope)}/task/${candidate}/rewrite/${round}`,
       phase: "refine",
       failures: [],
       replies: repliesOf(services.db, scope, author),
     },
     signal,
   );
-  const written: Written =
-    "none" in made
-      ? { artifact: null, reason: made.none }
-      : { artifact: await putJson(services.artifacts, made.task, "task"), reason: null, gates: made.gates };
-  await recordPiece(services.db, scope, key, written);
-  return written;
+  if ("none" in made) return { artifact: null, reason: made.none };
+  const artifact = await putJson(services.artifacts, made.task, "task");
+  return { artifact, reason: null, gates: made.gates };
 }
