@@ -40,12 +40,21 @@ export interface ProcessState {
   readonly log: string;
 }
 
+/** Paths of PEM files, and the name that the server's certificate has to have. With none of them the system's own authorities decide. */
+export interface TlsSettings {
+  readonly cert?: string;
+  readonly key?: string;
+  readonly ca?: string;
+  readonly serverName?: string;
+}
+
 export interface TemporalSettings {
   readonly address: string;
   readonly namespace: string;
   /** Names the environment variable that holds the key; the key itself is never stored. */
   readonly apiKeyVariable: string | null;
-  readonly tls: { readonly cert: string; readonly key: string } | null;
+  /** Null: as the API key has it, which is never sent in the clear. */
+  readonly tls: TlsSettings | null;
 }
 
 export interface StackState {

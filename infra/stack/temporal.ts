@@ -8,18 +8,24 @@ import { findTemporal } from "../bootstrap/temporal.mjs";
 import { StackError } from "./errors.ts";
 import { stackFiles } from "./paths.ts";
 import type { Ports } from "./ports.ts";
-import type { TemporalSettings } from "./state.ts";
+import type { TemporalSettings, TlsSettings } from "./state.ts";
 
 export const defaultNamespace = "default";
 
 /** How long a server may take to answer before it counts as unreachable. */
 const answerSeconds = 10;
 
+interface TlsOptions {
+  readonly clientCertPair?: { readonly crt: Buffer; readonly key: Buffer };
+  readonly serverRootCACertificate?: Buffer;
+  readonly serverNameOverride?: string;
+}
+
 /** What both `Connection.connect` and `NativeConnection.connect` take. */
 export interface TemporalConnectionOptions {
   readonly address: string;
   readonly apiKey?: string;
-  readonly tls?: true | { readonly clientCertPair: { readonly crt: Buffer; readonly key: Buffer } };
+  readonly tls?: true | TlsOptions;
 }
 
 /** Null when the environment names no server, so that the stack runs its own. */
@@ -28,21 +34,46 @@ export function temporalFromEnv(env: NodeJS.ProcessEnv = process.env): TemporalS
   if (!address) return null;
   if (!/^[^\s:/]+:\d+$|^\[[\da-f:]+\]:\d+$/i.test(address))
     throw new StackError("settings", `TEMPORAL_ADDRESS: expected HOST:PORT, got "${address}"`);
-  const { TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key } = env;
-  if (Boolean(cert) !== Boolean(key))
-    throw new StackError(
-      "settings",
-      "TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY: expected both paths or neither",
-    );
-  for (const [variable, file] of Object.entries({ TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key }))
-    if (file && !existsSync(file))
-      throw new StackError("settings", `${variable}: expected a PEM file, but ${file} does not exist`);
   return {
     address,
     namespace: env.TEMPORAL_NAMESPACE || defaultNamespace,
     apiKeyVariable: env.TEMPORAL_API_KEY ? "TEMPORAL_API_KEY" : null,
-    tls: cert && key ? { cert, key } : null,
+    tls: tlsFromEnv(env),
   };
+}
+
+/**
+ * By the names that Temporal's own clients read: https://docs.temporal.io/develop/environment-configuration. The shorter ones of the client's pair are of
+ * before there were those.
+ */
+function tlsFromEnv(env: NodeJS.ProcessEnv): TlsSettings | null {
+  const named = (...variables: string[]) => {
+    const variable = variables.find((name) => env[name]) ?? variables[0]!;
+    const file = env[variable];
+    if (file && !existsSync(file))
+      throw new StackError("settings", `${variable}: expected a PEM file, but ${file} does not exist`);
+    return file || undefined;
+  };
+  const { TEMPORAL_TLS: on, TEMPORAL_TLS_SERVER_NAME: serverName } = env;
+  if (on && !/^(true|false|1|0)$/i.test(on))
+    throw new StackError("settings", `TEMPORAL_TLS: expected true or false, got "${on}"`);
+  const cert = named("TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_TLS_CERT");
+  const key = named("TEMPORAL_TLS_CLIENT_KEY_PATH", "TEMPORAL_TLS_KEY");
+  const ca = named("TEMPORAL_TLS_SERVER_CA_CERT_PATH");
+  if ((cert === undefined) !== (key === undefined))
+    throw new StackError(
+      "settings",
+      "TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH: expected both paths or neither",
+    );
+  const given = {
+    ...(cert && key ? { cert, key } : {}),
+    ...(ca ? { ca } : {}),
+    ...(serverName ? { serverName } : {}),
+  };
+  const wanted = Object.keys(given).length > 0;
+  if (wanted && on && /^(false|0)$/i.test(on))
+    throw new StackError("settings", "TEMPORAL_TLS: it is off, but certificates or a server name are given");
+  return wanted || (on && /^(true|1)$/i.test(on)) ? given : null;
 }
 
 export function connectionOptions(
@@ -56,10 +87,17 @@ export function connectionOptions(
       "settings",
       `${apiKeyVariable}: this stack's Temporal needs the key, but it is not set`,
     );
-  const secure = tls
-    ? { clientCertPair: { crt: readFileSync(tls.cert), key: readFileSync(tls.key) } }
-    : apiKey !== undefined;
+  const secure = tls === null ? apiKey !== undefined : tlsOptions(tls);
   return { address, ...(apiKey === undefined ? {} : { apiKey }), ...(secure ? { tls: secure } : {}) };
+}
+
+function tlsOptions({ cert, key, ca, serverName }: TlsSettings): true | TlsOptions {
+  const options = {
+    ...(cert && key ? { clientCertPair: { crt: readFileSync(cert), key: readFileSync(key) } } : {}),
+    ...(ca ? { serverRootCACertificate: readFileSync(ca) } : {}),
+    ...(serverName ? { serverNameOverride: serverName } : {}),
+  };
+  return Object.keys(options).length > 0 ? options : true;
 }
 
 export interface TemporalClient {

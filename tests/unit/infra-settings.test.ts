@@ -1,4 +1,5 @@
 /** What the environment asks of a stack. */
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { processTable } from "../../infra/stack/processes.ts";
@@ -50,6 +51,35 @@ describe("temporalFromEnv", () => {
 
   it("accepts an IPv6 address", () => {
     expect(temporalFromEnv({ TEMPORAL_ADDRESS: "[::1]:7233" })?.address).toBe("[::1]:7233");
+  });
+
+  it("takes TLS by the names that Temporal's own clients read", () => {
+    const base = { TEMPORAL_ADDRESS: "temporal.internal:7233" };
+    const pem = import.meta.filename;
+    const bytes = readFileSync(pem);
+    const optionsOf = (env: NodeJS.ProcessEnv) =>
+      connectionOptions(temporalFromEnv({ ...base, ...env })!, env);
+    expect(optionsOf({}).tls).toBeUndefined();
+    expect(optionsOf({ TEMPORAL_TLS: "true" }).tls).toBe(true);
+    expect(
+      optionsOf({
+        TEMPORAL_TLS_CLIENT_CERT_PATH: pem,
+        TEMPORAL_TLS_CLIENT_KEY_PATH: pem,
+        TEMPORAL_TLS_SERVER_CA_CERT_PATH: pem,
+        TEMPORAL_TLS_SERVER_NAME: "temporal",
+      }).tls,
+    ).toEqual({
+      clientCertPair: { crt: bytes, key: bytes },
+      serverRootCACertificate: bytes,
+      serverNameOverride: "temporal",
+    });
+    // An authority of one's own beside an API key: the key goes nowhere else.
+    const withKey = { TEMPORAL_API_KEY: "secret", TEMPORAL_TLS_SERVER_CA_CERT_PATH: pem };
+    expect(optionsOf(withKey)).toMatchObject({ apiKey: "secret", tls: { serverRootCACertificate: bytes } });
+    expect(() => optionsOf({ TEMPORAL_TLS: "maybe" })).toThrow(/^TEMPORAL_TLS: expected true or false/);
+    expect(() => optionsOf({ TEMPORAL_TLS: "false", TEMPORAL_TLS_SERVER_NAME: "x" })).toThrow(
+      /it is off, but/,
+    );
   });
 
   it("wants both TLS files, and wants them there", () => {
