@@ -1,16 +1,17 @@
 """Log-probabilities and gradients: packed as alone, in chunks as in one piece, with gradient checkpointing as without."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from conftest import fails, random_columns, session, write_batch
-from tiny import make_tiny
-from transformers import AutoModelForCausalLM, Mamba2Config, Mamba2ForCausalLM
+from transformers import AutoModelForCausalLM, GraniteConfig, GraniteForCausalLM
 
 from tadpole_torch import model as model_module
 from tadpole_torch.batch import Row, read_batch
 from tadpole_torch.loss import LossSettings, LossSums
+from tadpole_torch.model import check_scorer
 from tadpole_torch.packing import make_packs
 from tadpole_torch.update import Trainee
 
@@ -90,13 +91,23 @@ def test_tokens_that_cannot_have_been_sampled(tmp_path: Path) -> None:
         make_packs(read_batch(write_batch(tmp_path / "b.arrow", columns)), 100, 260)
 
 
-def test_refuses_an_architecture_whose_rows_leak(tmp_path: Path) -> None:
-    """A recurrent state runs on from one row of a pack into the next."""
-    make_tiny(tmp_path / "m")
+def test_refuses_a_model_whose_rows_see_each_other(tiny: Path) -> None:
+    scorer = Trainee(tiny, None, session()).scorer
+
+    def run_on(module: object, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """Positions that do not begin anew, as in an architecture that does not read them."""
+        length = kwargs["input_ids"].shape[1]
+        return args, {**kwargs, "position_ids": torch.arange(length)[None]}
+
+    scorer.model.base_model.register_forward_pre_hook(run_on, with_kwargs=True)
+    with fails("model", "LlamaForCausalLM scores rows differently packed and alone"):
+        check_scorer(tiny, scorer)
+
+
+def test_refuses_logits_that_are_more_than_the_heads(tmp_path: Path, tiny: Path) -> None:
+    shutil.copytree(tiny, tmp_path / "m")
     torch.manual_seed(0)
-    config = Mamba2Config(
-        vocab_size=260, hidden_size=32, num_hidden_layers=2, state_size=8, num_heads=8, head_dim=8, n_groups=2, initializer_range=0.5
-    )
-    Mamba2ForCausalLM(config).save_pretrained(tmp_path / "m")
-    with fails("model", "Mamba2ForCausalLM scores rows differently packed and alone"):
+    small = {"vocab_size": 260, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4}
+    GraniteForCausalLM(GraniteConfig(**small, logits_scaling=8.0, initializer_range=0.2)).save_pretrained(tmp_path / "m")
+    with fails("model", "GraniteForCausalLM scores rows differently packed and alone"):
         Trainee(tmp_path / "m", None, session())
