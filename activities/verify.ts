@@ -110,7 +110,7 @@ async function recordVerdict({ db }: SandboxServices, group: GroupInput, graded:
  * Equal keys = the same verdict: the rollout's change, the whole task by its hash, the rules. The reward is no part of it: it is worked out
  * from the verdict each time.
  */
-export function verdictKeyOf(
+function verdictKeyOf(
   group: Pick<GroupInput, "grading">,
   row: Pick<RolloutRow, "content_key" | "change">,
   task: Task,

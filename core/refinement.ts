@@ -61,7 +61,7 @@ export interface LevelAction {
   readonly level: StatementLevel;
 }
 
-export const REWRITES = ["add-behaviour", "state-contract", "remove-localisation"] as const;
+const REWRITES = ["add-behaviour", "state-contract", "remove-localisation"] as const;
 
 export interface RewriteAction {
   readonly action: (typeof REWRITES)[number];

@@ -70,7 +70,7 @@ export {
   rolloutsPage,
   tasksPage,
 } from "./pages.ts";
-export { type PoolsOf, type PricedPool, showPools } from "./pool.ts";
+export { type PricedPool, showPools } from "./pool.ts";
 export {
   experimentProgress,
   experimentSettings,
@@ -120,4 +120,4 @@ export {
   stopExperiment,
 } from "./steering.ts";
 export { type Triggered, triggerSchedule } from "./trigger.ts";
-export { startTrial, type Trial, type TrialChoices, trialOutcome } from "./try.ts";
+export { startTrial, type TrialChoices, trialOutcome } from "./try.ts";

@@ -7,7 +7,7 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 
 /** A reply of a million tokens is smaller. */
-export const MAX_REPLY_BYTES = 16 * 2 ** 20;
+const MAX_REPLY_BYTES = 16 * 2 ** 20;
 
 export class ReplyTooLong extends Error {}
 

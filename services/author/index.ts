@@ -1,7 +1,7 @@
 /** Public surface of the author: the generator `llm`, and what its server and its prompts are called. */
 export { AXES } from "./axes.ts";
 export { AUTHOR_TOOLS } from "./conversation.ts";
-export { type Author, createAuthor } from "./generator.ts";
+export { createAuthor } from "./generator.ts";
 export { PROMPTS, rewritePrompt } from "./prompts.ts";
-export { type RewriteKind, type RewriteTopic, rewriteText } from "./rewrite.ts";
+export { rewriteText } from "./rewrite.ts";
 export * from "./types.ts";

@@ -9,7 +9,6 @@ const completion = z.object({
   choices: z
     .array(
       z.object({
-        finish_reason: z.string().nullish(),
         message: z.object({
           content: z.string().nullish(),
           tool_calls: z
@@ -43,7 +42,6 @@ export interface AuthorReply {
   readonly model: string;
   readonly text: string;
   readonly calls: readonly AuthorCall[];
-  readonly cut: boolean;
   readonly used: TokenCounts;
 }
 
@@ -67,7 +65,7 @@ export function readReply(body: unknown, maxTokens: number, sentBytes: number): 
     throw new BadReply(`${at}: ${message}`, path[0] === "usage");
   }
   const { model, choices, usage } = read.data;
-  const { message, finish_reason } = choices[0]!;
+  const { message } = choices[0]!;
   const text = message.content ?? "";
   const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: written } }) => ({
     id,
@@ -77,7 +75,7 @@ export function readReply(body: unknown, maxTokens: number, sentBytes: number): 
   const used = countTokens(usage, text, calls);
   const problem = impossible(usage, used, { maxTokens, sentBytes }, text !== "" || calls.length > 0);
   if (problem !== null) throw new BadReply(problem, true);
-  return { model, text, calls, cut: finish_reason === "length", used };
+  return { model, text, calls, used };
 }
 
 type Usage = z.infer<typeof completion>["usage"];

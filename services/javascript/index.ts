@@ -6,8 +6,8 @@ import { OPERATORS, type SourceEdit, type SourceFunction } from "./types.ts";
 
 export { innermostFunction, MODULE_FUNCTION } from "./functions.ts";
 export { isFunction, lineAt, parseSource, walk } from "./parse.ts";
-export { type PatternEdit, regularExpressionEdits } from "./regular-expression.ts";
-export { OPERATORS, type Operator, type SourceEdit, type SourceFunction } from "./types.ts";
+export { regularExpressionEdits } from "./regular-expression.ts";
+export { OPERATORS, type SourceEdit, type SourceFunction } from "./types.ts";
 
 interface Analysis {
   readonly parses: boolean;

@@ -1,7 +1,7 @@
 /** What JavaScript and TypeScript share as trees: how functions are named, and what a file defines. */
 import type { FunctionRules } from "./functions.ts";
 import type { SyntaxNode } from "./grammars.ts";
-import { field, namedChildren, walk } from "./tree.ts";
+import { field, namedChildren } from "./tree.ts";
 
 const FUNCTIONS = new Set([
   "function_declaration",
@@ -65,35 +65,3 @@ export const FUNCTION_RULES: FunctionRules = {
     return list !== undefined ? namedChildren(list) : single !== undefined ? [single] : [];
   },
 };
-
-const DEFINITIONS = new Set([
-  "class_declaration",
-  "abstract_class_declaration",
-  "interface_declaration",
-  "type_alias_declaration",
-  "enum_declaration",
-  "internal_module",
-  "function_signature",
-]);
-
-/** Classes and types anywhere, variables and exported properties at the top. */
-export function symbolsOf(root: SyntaxNode, text: string): { name: string; start: number }[] {
-  const symbols: { name: string; start: number }[] = [];
-  const add = (node: SyntaxNode | undefined) => {
-    const name = textOf(node, text);
-    if (name !== null) symbols.push({ name, start: node!.start });
-  };
-  walk(root, (node, parents) => {
-    if (DEFINITIONS.has(node.type)) add(field(node, "name"));
-    else if (node.type === "variable_declarator" && !parents.some(isFunction)) add(field(node, "name"));
-    else if (node.type === "assignment_expression" && !parents.some(isFunction)) {
-      const left = field(node, "left");
-      if (
-        left?.type === "member_expression" &&
-        /^(?:module\.)?exports\./.test(text.slice(left.start, left.end))
-      )
-        add(left);
-    }
-  });
-  return symbols;
-}

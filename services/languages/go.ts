@@ -6,19 +6,6 @@ import type { SyntaxNode } from "./grammars.ts";
 import { field, namedChildren, walk } from "./tree.ts";
 import { treeLanguage } from "./tree-language.ts";
 
-/** Types, constants and variables of the package. */
-function symbolsOf(root: SyntaxNode, text: string): { name: string; start: number }[] {
-  const symbols: { name: string; start: number }[] = [];
-  walk(root, (node) => {
-    if (/^(?:type_spec|type_alias|const_spec|var_spec)$/.test(node.type))
-      for (const name of node.children)
-        if (name.field === "name" && name.named)
-          symbols.push({ name: text.slice(name.start, name.end), start: name.start });
-    return !isFunction(node);
-  });
-  return symbols;
-}
-
 /** The name a file calls an imported package by. */
 function packageName(spec: SyntaxNode, text: string): string {
   const name = field(spec, "name");
@@ -64,5 +51,4 @@ export const go = treeLanguage({
     const range = { start: bodyStart + 1, end: bodyEnd - 1 };
     return keepsImports(root, text, range.start, range.end) ? range : null;
   },
-  symbols: symbolsOf,
 });

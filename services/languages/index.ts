@@ -5,20 +5,9 @@ export { applyEdit, innermostFunction, MODULE_FUNCTION } from "../javascript/ind
 export { exactTokens, sameProgram } from "./exact-tokens.ts";
 export { languageOf } from "./known.ts";
 export { compareFunctions } from "./own-texts.ts";
-export {
-  LANGUAGES,
-  type Language,
-  type LanguageName,
-  type SourceEdit,
-  type SourceFunction,
-} from "./types.ts";
+export type { Language, SourceEdit, SourceFunction } from "./types.ts";
 
 /** The file's words with names and literals as their kind; of an unknown language, its plain words. */
 export function normalisedTokens(file: string, text: string): readonly string[] {
   return languageOf(file)?.tokens(text) ?? text.match(/[\p{L}\p{N}_$]+|[^\s\p{L}\p{N}_$]/gu) ?? [];
-}
-
-/** Names that the file defines; none of an unknown language. */
-export function symbolsOf(file: string, text: string): readonly string[] {
-  return languageOf(file)?.symbols(text) ?? [];
 }

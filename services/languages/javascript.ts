@@ -1,10 +1,8 @@
 /**
  * JavaScript: edits and functions are those of `services/javascript`, by acorn. The embedded policy chooses among the very same
- * edits, so they stay as they are; only words and defined names come from the grammar.
+ * edits, so they stay as they are; only words come from the grammar.
  */
 import { enumerateEdits, listFunctions, MODULE_FUNCTION, OPERATORS, parses } from "../javascript/index.ts";
-import { symbolsOf } from "./ecmascript.ts";
-import { parseTree } from "./grammars.ts";
 import { tokensOf } from "./tokens.ts";
 import type { Language } from "./types.ts";
 
@@ -22,10 +20,4 @@ export const javascript: Language = {
       : null,
   stubs: [' throw new Error("not implemented"); ', " return undefined; "],
   tokens: (text) => tokensOf("javascript", text),
-  symbols: (text) => {
-    const root = parseTree("javascript", text);
-    const named = listFunctions(text).filter(({ name }) => !name.startsWith("<"));
-    const places = [...named, ...(root === null ? [] : symbolsOf(root, text))];
-    return [...new Set(places.sort((a, b) => a.start - b.start).map(({ name }) => name))];
-  },
 };

@@ -6,20 +6,6 @@ import { treeLanguage } from "./tree-language.ts";
 
 const isFunction = (node: SyntaxNode) => node.type === "function_definition" || node.type === "lambda";
 
-/** Classes anywhere, and what is assigned at the top. */
-function symbolsOf(root: SyntaxNode, text: string): { name: string; start: number }[] {
-  const symbols: { name: string; start: number }[] = [];
-  walk(root, (node, parents) => {
-    const named = node.type === "class_definition" ? field(node, "name") : undefined;
-    const target = node.type === "assignment" ? field(node, "left") : undefined;
-    const top = target?.type === "identifier" && parents.length <= 2 ? target : undefined;
-    const name = named ?? top;
-    if (name !== undefined) symbols.push({ name: text.slice(name.start, name.end), start: name.start });
-    return !isFunction(node);
-  });
-  return symbols;
-}
-
 /** The first statement after the documentation, if any, to the last. */
 function statementsOf(root: SyntaxNode, bodyStart: number): { start: number; end: number } | null {
   let found: { start: number; end: number } | null = null;
@@ -53,5 +39,4 @@ export const python = treeLanguage({
   parameters: (node) => namedChildren(field(node, "parameters") ?? { ...node, children: [] }),
   edits: proposeEdits,
   body: (_text, { bodyStart }, root) => statementsOf(root, bodyStart),
-  symbols: symbolsOf,
 });

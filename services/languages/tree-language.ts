@@ -21,11 +21,6 @@ export interface TreeRules extends FunctionRules {
     source: SourceFunction,
     root: SyntaxNode,
   ) => { readonly start: number; readonly end: number } | null;
-  /** Names besides those of the functions, by their place. */
-  readonly symbols: (
-    root: SyntaxNode,
-    text: string,
-  ) => readonly { readonly name: string; readonly start: number }[];
 }
 
 interface Analysis {
@@ -87,12 +82,5 @@ export function treeLanguage(rules: TreeRules): Language {
       return root === null || source.name === MODULE_FUNCTION ? null : rules.body(text, source, root);
     },
     tokens: (text) => tokensOf(rules.grammar, text),
-    symbols: (text) => {
-      const { root, functions } = analysisOf(text);
-      if (root === null) return [];
-      const named = functions.filter(({ name }) => !name.startsWith("<"));
-      const places = [...named, ...rules.symbols(root, text)].sort((a, b) => a.start - b.start);
-      return [...new Set(places.map(({ name }) => name))];
-    },
   };
 }

@@ -4,8 +4,7 @@ import type { SourceEdit as JavaScriptEdit, SourceFunction } from "../javascript
 
 export type { SourceFunction };
 
-export const LANGUAGES = ["javascript", "typescript", "tsx", "python", "go"] as const;
-export type LanguageName = (typeof LANGUAGES)[number];
+export type LanguageName = "javascript" | "typescript" | "tsx" | "python" | "go";
 
 /** A single edit; `operator` is one of its language's. */
 export interface SourceEdit extends Omit<JavaScriptEdit, "operator"> {
@@ -36,6 +35,4 @@ export interface Language {
   readonly stubs: readonly string[];
   /** The text's words in order, without comments; names and literals stand as their kind (`<name>`, `<number>`, `<string>`). */
   tokens(text: string): readonly string[];
-  /** Names that the text defines: functions, methods, classes, types and what is declared at its top; each once, in order. */
-  symbols(text: string): readonly string[];
 }

@@ -1,5 +1,5 @@
 /** TypeScript, with and without JSX. */
-import { FUNCTION_RULES, symbolsOf } from "./ecmascript.ts";
+import { FUNCTION_RULES } from "./ecmascript.ts";
 import { type TreeRules, treeLanguage } from "./tree-language.ts";
 import { OPERATORS, proposeEdits } from "./typescript-edits.ts";
 
@@ -10,7 +10,6 @@ const rules: Omit<TreeRules, "name" | "grammar" | "extensions"> = {
   edits: proposeEdits,
   body: (text, { bodyStart, bodyEnd }) =>
     text[bodyStart] === "{" ? { start: bodyStart + 1, end: bodyEnd - 1 } : null,
-  symbols: symbolsOf,
 };
 
 export const typescript = treeLanguage({

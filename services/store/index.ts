@@ -5,7 +5,7 @@ export { findAnswer } from "./answers.ts";
 export { sha256Of } from "./artifact-files.ts";
 export { type ArtifactStore, createLocalArtifacts, getJson, putJson } from "./artifacts.ts";
 export { differingPaths } from "./canonical.ts";
-export { type ComparedRecord, comparedRecord, type PoolStatistics } from "./comparison.ts";
+export { comparedRecord, type PoolStatistics } from "./comparison.ts";
 export { type CostRecord, type GeneratorYield, readCost } from "./cost.ts";
 export { connectDatabase, type Db, describeUrl, openDatabase } from "./database.ts";
 export { type RolloutDetail, showRollout, showTask, type TaskDetail } from "./details.ts";
@@ -31,7 +31,7 @@ export {
   setResult,
   setStatus,
 } from "./experiments.ts";
-export { type AdmittedTask, admittedTasks, type ExperimentRollout, experimentRollouts } from "./exports.ts";
+export { admittedTasks, type ExperimentRollout, experimentRollouts } from "./exports.ts";
 export { type FailingGroup, failingGroups, recentFailures, recordFailures } from "./failures.ts";
 export {
   holdExperiment,
@@ -64,7 +64,6 @@ export {
   replayingAlone,
 } from "./iteration-tries.ts";
 export {
-  type Attempt,
   appendTurn,
   closeSlot,
   completeTurn,
@@ -78,10 +77,8 @@ export {
   sealRollout,
 } from "./ledger.ts";
 export {
-  type ClimbedRate,
   type Lineage,
   type MeasuredRate,
-  type Revision,
   taskLineage,
 } from "./lineage.ts";
 export { describeArtifacts, openArtifacts, openInventory } from "./open-artifacts.ts";
@@ -124,7 +121,7 @@ export {
   type UpdatePoint,
   updateSeries,
 } from "./series.ts";
-export { type SpendFor, spendBooks } from "./spend.ts";
+export { spendBooks } from "./spend.ts";
 export { countExperimentStates, EXPERIMENT_STATES, type ExperimentState } from "./states.ts";
 export {
   type EvaluationSummary,
@@ -149,7 +146,7 @@ export {
   validationEvidence,
 } from "./tasks.ts";
 export type { PhaseTime } from "./timeline.ts";
-export { planTrial, type TrialPlan } from "./trial-plan.ts";
+export { planTrial } from "./trial-plan.ts";
 export { findVerdict, type GradedRollout, takeOverRollout } from "./tries.ts";
 export { readTry, type TryRecord } from "./try-record.ts";
 export { addSandboxSeconds, requireBudget, type SandboxUse } from "./usage.ts";

@@ -8,7 +8,7 @@ import type { TaskGenerator } from "./types.ts";
 const MAX_BODY_LINES = 6;
 
 /** Operator name of a removed body in a task's facts. */
-export const REMOVED_BODY = "removed-body";
+const REMOVED_BODY = "removed-body";
 
 function filledLines(text: string): number {
   return text.split("\n").filter((line) => line.trim() !== "").length;

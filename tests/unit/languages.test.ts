@@ -1,13 +1,7 @@
 /** Languages by their grammars: every edit parses and can be undone, in an order that never changes. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  applyEdit,
-  type Language,
-  languageOf,
-  normalisedTokens,
-  symbolsOf,
-} from "../../services/languages/index.ts";
+import { applyEdit, type Language, languageOf, normalisedTokens } from "../../services/languages/index.ts";
 
 const TYPESCRIPT = `import { readFileSync } from "node:fs";
 export interface Options { readonly limit: number; kind?: "a" | "b" }
@@ -315,13 +309,12 @@ describe("functions", () => {
 });
 
 describe("languageOf", () => {
-  it("goes by the file's ending; what nobody knows has plain words and no symbols", () => {
+  it("goes by the file's ending; what nobody knows has plain words", () => {
     expect(
       ["a.js", "b/a.mjs", "a.cts", "a.tsx", "a.py", "a.go"].map((file) => languageOf(file)?.name),
     ).toEqual(["javascript", "javascript", "typescript", "tsx", "python", "go"]);
     expect(languageOf("a.rs")).toBeNull();
     expect(normalisedTokens("a.rs", "fn f(a) {}")).toEqual(["fn", "f", "(", "a", ")", "{", "}"]);
-    expect(symbolsOf("a.rs", "fn f() {}")).toEqual([]);
   });
 });
 
@@ -338,16 +331,5 @@ describe("normalisedTokens", () => {
   ])("of %s are the same for other names and literals", (file, text, other, tokens) => {
     expect(normalisedTokens(file, text).join(" ").trim()).toBe(tokens);
     expect(normalisedTokens(file, other)).toEqual(normalisedTokens(file, text));
-  });
-});
-
-describe("symbolsOf", () => {
-  it.each([
-    ["a.js", "const a = 1; class B { c() {} } exports.d = 2; function e() { const f = 1; }", "a B c d e"],
-    ["a.ts", TYPESCRIPT, "Options Level word Reader constructor pick note make"],
-    ["a.py", PYTHON, "WORD Reader __init__ pick note first"],
-    ["a.go", GO, "limit word Reader Pick next note same"],
-  ])("of %s are the names it defines, in order", (file, text, names) => {
-    expect(symbolsOf(file, text).join(" ")).toBe(names);
   });
 });

@@ -14,8 +14,6 @@ import type { Candidate } from "../types.ts";
 import { codeFiles } from "./files.ts";
 import { CHECK_SCOPE, importNames, speedNames, structureName } from "./names.ts";
 
-export { CHECK_SCOPE } from "./names.ts";
-
 /** Outside the tree: what is judged does not see it, and it is no part of a change. */
 const FOLDER = "/tmp/check";
 

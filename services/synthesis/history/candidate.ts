@@ -25,7 +25,7 @@ function write(path: string, content: Uint8Array): FileChange {
 }
 
 /** Whole files that lead from one tree to the other; those of `always` are written even where they are equal. By path. */
-export function treeChanges(from: Tree, to: Tree, always: ReadonlySet<string> = new Set()): FileChange[] {
+function treeChanges(from: Tree, to: Tree, always: ReadonlySet<string> = new Set()): FileChange[] {
   const paths = [...new Set([...from.keys(), ...to.keys()])].sort();
   return paths.flatMap((path): FileChange[] => {
     const [old, now] = [from.get(path), to.get(path)];

@@ -9,10 +9,10 @@ import { survey } from "./survey.ts";
 import type { Surveyed, Usable } from "./types.ts";
 
 export { survey } from "./survey.ts";
-export { SKIPS, type Skip, type Surveyed } from "./types.ts";
+export { SKIPS, type Surveyed } from "./types.ts";
 
 /** Of a brief that says nothing of it. */
-export const HISTORY_DEFAULTS = { maxCommits: 500, maxFiles: 8, maxLines: 200 } as const;
+const HISTORY_DEFAULTS = { maxCommits: 500, maxFiles: 8, maxLines: 200 } as const;
 
 interface Found {
   readonly surveyed: Surveyed;

@@ -45,7 +45,7 @@ function functionsOf({ path: file, before, after }: ChangedFile): ChangedFunctio
 }
 
 /** Whether a manifest says something else of what the package needs or how it is loaded, not only of its version and its tools. */
-export function manifestMatters({ path, before, after }: ChangedFile): boolean {
+function manifestMatters({ path, before, after }: ChangedFile): boolean {
   if (!path.endsWith(".json")) return before !== after;
   const essence = (text: string) => {
     try {
