@@ -121,7 +121,8 @@ async function versionsOf(part) {
 for name in ${names}: importlib.import_module(name)
 if "transformers" in ${names}: from transformers import AutoModelForCausalLM, LlamaForCausalLM, PreTrainedTokenizerFast
 print("\\n" + json.dumps({name: m.version(name) for name in ${names}}))`;
-  const output = await run(python, ["-c", code]);
+  // An empty value is none: what is compiled now is not compiled again by every process.
+  const output = await run(python, ["-c", code], { env: { ...process.env, PYTHONDONTWRITEBYTECODE: "" } });
   return JSON.parse(output.trim().split("\n").at(-1));
 }
 

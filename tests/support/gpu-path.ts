@@ -16,6 +16,7 @@ export const gpuPathEnv = {
   ...process.env,
   PYTHONPATH: torchPackage,
   PYTHONUNBUFFERED: "1",
+  PYTHONDONTWRITEBYTECODE: "",
   HF_HUB_OFFLINE: "1",
   CUBLAS_WORKSPACE_CONFIG: ":4096:8",
 };

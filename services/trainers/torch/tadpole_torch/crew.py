@@ -132,6 +132,12 @@ class Crew:
                 member.kill()
         self._running = False
 
+    async def end(self) -> None:
+        """As `kill`, and none of them writes any more."""
+        self.kill()
+        for member in self._members:
+            await member.wait()
+
 
 def _free_port() -> int:
     with socket.socket() as probe:

@@ -5,6 +5,7 @@ answered from it. An update goes on when the connection that asked for it is gon
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -21,6 +22,8 @@ from tadpole_torch.crew import LINE_BYTES, Crew
 from tadpole_torch.errors import TrainerError, classified
 
 TOKEN_VARIABLE = "TADPOLE_TRAINER_TOKEN"
+FLUSH_SECONDS = 1
+"""A client that reads nothing any more keeps no server from ending."""
 SOCKET_BYTES = 107
 """Of a socket's path: https://man7.org/linux/man-pages/man7/unix.7.html."""
 
@@ -49,6 +52,12 @@ class Connection:
     def close(self) -> None:
         self._writer.close()
 
+    async def end(self) -> None:
+        """Once what was sent has left, as far as the other side reads it."""
+        self.close()
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            await asyncio.wait_for(self._writer.wait_closed(), FLUSH_SECONDS)
+
 
 class Server:
     def __init__(self, session: Path, token: str, crew: Crew) -> None:
@@ -59,6 +68,7 @@ class Server:
         self._current: str | None = None
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._connections: set[Connection] = set()
         self._stopping = False
         self.ended = asyncio.Event()
 
@@ -77,9 +87,12 @@ class Server:
             await self.ended.wait()
         finally:
             listener.close()
-            self._crew.kill()
-            if self._current is not None:
-                shutil.rmtree(incoming_of(Path(self._updates[self._current].order["out"])), ignore_errors=True)
+            making = None if self._current is None else self._updates[self._current].order
+            await self._crew.end()
+            if making is not None:
+                shutil.rmtree(incoming_of(Path(making["out"])), ignore_errors=True)
+            for connection in list(self._connections):
+                await connection.end()
             (self._session / "session.json").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
 
@@ -93,6 +106,7 @@ class Server:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = Connection(writer)
+        self._connections.add(connection)
         try:
             while line := await reader.readline():
                 try:
@@ -111,6 +125,7 @@ class Server:
         except (ConnectionError, asyncio.LimitOverrunError, ValueError):
             pass
         finally:
+            self._connections.discard(connection)
             connection.close()
 
     def _take(self, request: dict[str, Any], connection: Connection) -> None:
@@ -171,7 +186,9 @@ class Server:
                 event = {"event": "failed", "kind": failure.kind, "message": str(failure)}
             self._current = None
             del self._updates[key]
-        update.tell(event)
+        # Ended from outside, the runner's death is no news.
+        if not self.ended.is_set():
+            update.tell(event)
         self._end_if_idle()
 
     def _end_if_idle(self) -> None:
