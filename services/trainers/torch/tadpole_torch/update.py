@@ -24,7 +24,7 @@ from tadpole_torch.settings import loss_settings, optimizer_settings
 from tadpole_torch.weights import Weights
 
 Progress = Callable[[int, int], None]
-"""Passes done and in all; the last one is the saving."""
+"""Rows done and in all."""
 
 SHARD_SIZE = "5GB"
 
@@ -94,9 +94,7 @@ class Trainee:
             self.state = fresh_state(self.weights.masters) if optimizer is None else load_state(optimizer, self.weights.masters)
             self.weights.store()
 
-    def step(
-        self, rows: Sequence[Row], loss: LossSettings, settings: OptimizerSettings, progress: Callable[[int, int], None]
-    ) -> dict[str, float]:
+    def step(self, rows: Sequence[Row], loss: LossSettings, settings: OptimizerSettings, progress: Progress) -> dict[str, float]:
         """One optimizer step on the rows; its metrics. Nothing of it is on disk yet."""
         place = self.session.place
         packs = make_packs(rows, self.session.pack_tokens, self.vocabulary)
@@ -106,7 +104,7 @@ class Trainee:
         self.weights.clear()
         for done, pack in enumerate(own, start=1):
             self._pass(pack.to(place.device), loss, tokens, sums)
-            progress(done, len(own))
+            progress(len(rows) * done // len(own), len(rows))
         if place.ranks > 1:
             sums = fsdp.add_up(sums, place)
         metrics = sums.finish(tokens)
@@ -171,9 +169,9 @@ def run_update(order: Order, session: Session, progress: Progress) -> Trained:
     with incoming(order.out) as folder:
         trainee = Trainee(order.parent, order.optimizer, session)
         check_space(folder, trainee.bytes_to_save())
-        metrics = trainee.step(rows, order.loss, order.steps, lambda done, total: progress(done, total + 1))
+        metrics = trainee.step(rows, order.loss, order.steps, progress)
         trained = publish(trainee, folder, order.out, order.key, metrics)
-    progress(1, 1)
+    progress(len(rows), len(rows))
     return trained
 
 
