@@ -20,8 +20,8 @@ const GROUPS = 32;
 const GROUP_SIZE = 8;
 /** Mean length of a row. */
 const TOKENS = 20_000;
-const ROUNDS = 15;
-const WARM_UP_ROUNDS = 2;
+const ROUNDS = 9;
+const WARM_UP_ROUNDS = 1;
 
 interface Times {
   /** Seconds. */

@@ -1,7 +1,9 @@
 /** Looks at everything a run needs on this machine. Changes nothing but the data folder, which it makes where it is missing. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import type { ExperimentSettings } from "../../core/experiment.ts";
 import {
+  connectTemporal,
   dataFolder,
   freeMb,
   hostOptions,
@@ -13,7 +15,11 @@ import {
   stackStatus,
   temporalProgram,
 } from "../../infra/stack/index.ts";
+import { queryOnce } from "../../infra/stack/postgres.ts";
+import { describeDatabase } from "../../infra/stack/settings.ts";
 import { createRuntime, examineDocker } from "../../services/sandbox/index.ts";
+import { describeArtifacts } from "../../services/store/index.ts";
+import { experimentLooks, gpus, type Look, type NamedLook, pythonLane } from "./doctor-gpu.ts";
 
 const execute = promisify(execFile);
 
@@ -24,26 +30,42 @@ export interface Check {
   readonly detail: string;
 }
 
-/** Each resolves with what it found and throws an Error that says what is missing and how to get it. */
-type Look = () => Promise<string> | string;
-
 const wantedNode = 24;
 
-export async function examine(env: NodeJS.ProcessEnv = process.env): Promise<readonly Check[]> {
+/** `settings`: also what this experiment needs. */
+export async function examine(
+  env: NodeJS.ProcessEnv = process.env,
+  settings?: ExperimentSettings,
+): Promise<readonly Check[]> {
   const folder = dataFolder(env);
-  const needed: readonly (readonly [string, Look])[] = [
+  const needed: readonly NamedLook[] = [
     ["node", node],
     ["npm", () => firstLine("npm", ["--version"])],
     ["temporal", () => temporal(env)],
     ["postgres", () => postgres(env)],
     ["sandbox", () => sandbox(folder, env)],
     ["data folder", () => prepareDataFolder(folder)],
+    ["artifacts", () => describeArtifacts(prepareDataFolder(folder), env)],
     ["disk", () => disk(folder)],
     ["ports", () => ports(folder, env)],
     ["stack", () => stack(folder)],
+    ...(settings ? experimentLooks(settings, seenTemporal(folder, env), env) : []),
   ];
-  const checks = needed.map(([name, look]) => check(name, look, "missing"));
-  return Promise.all([...checks, check("docker", () => docker(folder), "note")]);
+  const others: readonly NamedLook[] = [
+    ["docker", () => docker(folder)],
+    ["gpu", gpus],
+    ["python", () => pythonLane(env)],
+  ];
+  return Promise.all([
+    ...needed.map(([name, look]) => check(name, look, "missing")),
+    ...others.map(([name, look]) => check(name, look, "note")),
+  ]);
+}
+
+/** The server of the environment, else that of the stack which runs in the folder. */
+function seenTemporal(folder: string, env: NodeJS.ProcessEnv) {
+  const state = readStack(folder);
+  return stackSettings(env).temporal ?? (state?.phase === "running" ? state.temporal : null);
 }
 
 async function check(name: string, look: Look, otherwise: "missing" | "note"): Promise<Check> {
@@ -66,14 +88,35 @@ async function firstLine(file: string, args: readonly string[]): Promise<string>
 
 async function temporal(env: NodeJS.ProcessEnv): Promise<string> {
   const settings = stackSettings(env);
-  if (settings.temporal)
-    return `elsewhere: ${settings.temporal.address}, namespace ${settings.temporal.namespace}`;
+  if (settings.temporal) {
+    const { address, namespace } = settings.temporal;
+    const { client, connection } = await connectTemporal(settings.temporal);
+    try {
+      await client.workflowService.describeNamespace({ namespace });
+      return `elsewhere: ${address}, namespace ${namespace}`;
+    } catch (error) {
+      throw new Error(
+        `${address} answers, but not for namespace ${namespace} (${(error as Error).message}): are TEMPORAL_NAMESPACE and TEMPORAL_API_KEY right?`,
+      );
+    } finally {
+      await connection.close();
+    }
+  }
   const program = temporalProgram(env);
   return `${await firstLine(program, ["--version"])}, ${program}`;
 }
 
 async function postgres(env: NodeJS.ProcessEnv): Promise<string> {
-  if (stackSettings(env).databaseUrl) return "elsewhere: DATABASE_URL";
+  const { databaseUrl } = stackSettings(env);
+  if (databaseUrl) {
+    const { host, database } = describeDatabase(databaseUrl);
+    await queryOnce(databaseUrl, "select 1").catch((error: Error) => {
+      throw new Error(
+        `${host}/${database} does not answer (${error.message}): is DATABASE_URL right, and does it run?`,
+      );
+    });
+    return `elsewhere: ${host}/${database}`;
+  }
   return firstLine((await postgresPrograms()).postgres, ["--version"]);
 }
 

@@ -65,7 +65,9 @@ const BELOW: Readonly<Record<string, string>> = {
   "apps/cli/env-history.ts": "part of env, a host command",
   "apps/cli/env-verify.ts": "part of env verify, a host command",
   "apps/cli/commands/sandboxes.ts": "host command",
+  "apps/cli/commands/worker.ts": "host command",
   "apps/cli/doctor.ts": "host command",
+  "apps/cli/doctor-gpu.ts": "part of doctor, a host command",
 };
 
 type Schema = { properties?: Record<string, Schema>; anyOf?: Schema[]; oneOf?: Schema[] };

@@ -1,4 +1,4 @@
-/** `tadpole doctor`: whether this machine has everything a run needs. */
+/** `tadpole doctor`: whether this machine has everything a run, or one experiment, needs. */
 import type { Command } from "commander";
 import { examples, wantsJson } from "../command.ts";
 import { exitCodes } from "../errors.ts";
@@ -10,9 +10,12 @@ export function register(program: Command): void {
   const command = program
     .command("doctor")
     .description("check that this machine has everything a run needs; exit code 1 when something is missing")
-    .action(async (_options: unknown, command: Command) => {
+    .argument("[experiment]", "also what this experiment needs: its engines, keys and workers of its trainer")
+    .action(async (source: string | undefined, _options: unknown, command: Command) => {
       const { examine } = await import("../doctor.ts");
-      const checks = await examine();
+      const { loadExperiment } = await import("../../control/index.ts");
+      const loaded = source === undefined ? undefined : await loadExperiment(source, { set: [] });
+      const checks = await examine(process.env, loaded?.settings);
       const missing = checks.filter(({ result }) => result === "missing");
       if (missing.length > 0) process.exitCode = exitCodes.failed;
       if (wantsJson(command)) return writeJson({ ok: missing.length === 0, checks });
@@ -22,5 +25,5 @@ export function register(program: Command): void {
       const names = missing.map(({ name }) => name).join(", ");
       writeLine(missing.length === 0 ? "Everything a run needs is here." : `Needed and missing: ${names}.`);
     });
-  examples(command, ["doctor", "doctor --json"]);
+  examples(command, ["doctor", "doctor frognano", "doctor --json"]);
 }
