@@ -1,9 +1,15 @@
 /** Checks of an experiment before anything is started for it. */
 import type { ExperimentSettings, TaskSetSettings } from "../../core/experiment.ts";
+import { isEngineKind } from "../../core/policy.ts";
 import { SettingsError } from "../../core/schemas/index.ts";
 import { dataFolder } from "../../infra/stack/index.ts";
 import { hasCommits, loadEntries, type PinnedEntry } from "../../services/environments/index.ts";
-import { createOpenAIClient, PolicyError, requireTraining } from "../../services/policy/index.ts";
+import {
+  createEngineFleet,
+  createOpenAIClient,
+  PolicyError,
+  requireTraining,
+} from "../../services/policy/index.ts";
 
 export { codeVersion } from "../../infra/stack/code-version.ts";
 
@@ -66,35 +72,50 @@ function checkHistory(settings: ExperimentSettings, entries: readonly PinnedEntr
   });
 }
 
+/** Asks whatever the policy is asked through, once. Throws PolicyError. */
+async function askPolicy({ kind, engines, baseUrl, apiKeyEnv, model }: ExperimentSettings["policy"]) {
+  if (isEngineKind(kind) && engines != null) {
+    const capabilities = await createEngineFleet({ kind, engines, apiKeyEnv }).capabilities();
+    return requireTraining(capabilities, engines.urls.join(", "), "policy.engines.urls");
+  }
+  if (baseUrl === null) return;
+  requireTraining(await createOpenAIClient({ baseUrl, apiKeyEnv, model }).capabilities(), baseUrl);
+}
+
 /**
- * What the policy is asked through must be fit for training. Throws SettingsError for a kind that has no trainer here, and for a server
- * that does not answer or returns no token ids.
+ * What the policy is asked through must be fit for training. Throws SettingsError for a kind that has no trainer here, for a server or an
+ * engine that does not answer or returns no token ids, and for engines of different models.
  */
 export async function checkPolicy(settings: ExperimentSettings, file: string): Promise<void> {
-  const { kind, baseUrl, apiKeyEnv, model } = settings.policy;
+  const { kind, engines, baseUrl } = settings.policy;
   if (kind === "openai") {
     throw new SettingsError("impossible-value", {
       file,
       field: "policy.kind",
       line: null,
       found: kind,
-      expected:
-        "nano: trainers of language models, and the GPU path they need, are not there yet (README, What is not there yet)",
+      expected: "a kind whose weights are trained: nano, vllm or sglang; openai is for evaluation",
     });
   }
-  if (baseUrl === null) return;
   try {
-    requireTraining(await createOpenAIClient({ baseUrl, apiKeyEnv, model }).capabilities(), baseUrl);
+    await askPolicy(settings.policy);
   } catch (error) {
     if (!(error instanceof PolicyError)) throw error;
+    const found =
+      engines == null
+        ? { field: "policy.baseUrl", at: baseUrl }
+        : { field: "policy.engines.urls", at: engines.urls.join(", ") };
     throw new SettingsError(
       "impossible-value",
       {
         file,
-        field: "policy.baseUrl",
+        field: found.field,
         line: null,
-        found: `${baseUrl} (${error.message})`,
-        expected: "a server that answers and returns token ids, log-probabilities and its weight version",
+        found: `${found.at} (${error.message})`,
+        expected:
+          engines == null
+            ? "a server that answers and returns token ids, log-probabilities and its weight version"
+            : "engines of one model that answer and return token ids, log-probabilities and their weight version (vLLM: VLLM_SERVER_DEV_MODE=1)",
       },
       { cause: error },
     );

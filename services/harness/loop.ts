@@ -52,17 +52,22 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
   let history: readonly number[] = [];
   let prompt: readonly number[] = template.start(messages, TOOL_DEFINITIONS);
 
-  const ask = (turn: number): Promise<Completion> =>
-    modelTime.time(() =>
+  const ask = async (turn: number): Promise<Completion> => {
+    const reply = await modelTime.time(() =>
       request.client.complete({
         policy: request.policy,
         prompt,
         maxTokens: Math.min(limits.maxTokensPerTurn, limits.maxContextTokens - prompt.length),
         sampling: request.sampling,
         seed: request.turnSeed(turn),
+        ...(request.affinity === undefined ? {} : { affinity: request.affinity }),
         ...(signal ? { signal } : {}),
       }),
     );
+    // What others kept it waiting for is none of the policy's time, and no reason to cut it off.
+    modelTime.seconds = Math.max(0, modelTime.seconds - (reply.usage.queueSeconds ?? 0));
+    return reply;
+  };
 
   const times = () => ({ modelSeconds: modelTime.seconds, toolSeconds: toolTime.seconds });
 
@@ -102,7 +107,11 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
 
   /** The row as the policy answered it, committed or about to be; null = go on. */
   const takeRow = async (row: LedgerTurn, commit: boolean): Promise<ExitReason | null> => {
-    const { content, toolCalls } = template.parse(row.reply.text, `call-${row.record.turn}`);
+    const { content, toolCalls } = template.parse(
+      row.reply.text,
+      `call-${row.record.turn}`,
+      TOOL_DEFINITIONS,
+    );
     messages.push({ role: "assistant", content, ...(toolCalls.length > 0 ? { toolCalls } : {}) });
     if (commit) await request.ledger.append(row);
     history = [...(row.newSegment ? [] : history), ...row.promptTokens, ...row.sampledTokens];
@@ -125,14 +134,14 @@ export async function runRollout(request: RolloutRequest): Promise<RolloutOutcom
       (call, i): Message => ({ role: "tool", toolCallId: call.id, content: results[i]! }),
     );
     messages.push(...answers);
-    prompt = [...history, ...template.extend(answers)];
+    prompt = [...history, ...template.extend(answers, row.sampledTokens)];
     return null;
   };
 
   const takeTurn = async (): Promise<ExitReason | null> => {
     request.onTurn?.(rows.length);
     const reply = await ask(rows.length);
-    const { toolCalls } = template.parse(reply.text, `call-${rows.length}`);
+    const { toolCalls } = template.parse(reply.text, `call-${rows.length}`, TOOL_DEFINITIONS);
     const answered = reply.finish === "length" || toolCalls.length === 0;
     return takeRow(await rowOf(reply, toolCalls, answered), true);
   };

@@ -53,6 +53,8 @@ export interface RolloutRequest {
   readonly sampling: Sampling;
   /** Seed of turn t: unsigned 32-bit. */
   readonly turnSeed: (turn: number) => number;
+  /** One for all turns, so that they meet their prefix where it is cached; it changes no token. */
+  readonly affinity?: string;
   readonly sandbox: Sandbox;
   readonly client: PolicyClient;
   readonly template: PolicyTemplate;

@@ -28,10 +28,16 @@ export interface Span {
 export interface PolicyTemplate {
   /** Tokens of the first prompt, up to and including the marker that opens the assistant's turn. */
   start(messages: readonly Message[], tools: readonly ToolDefinition[]): number[];
-  /** Tokens of only the new messages after a sampled turn, again up to the marker that opens the assistant's turn. */
-  extend(messages: readonly Message[]): number[];
-  /** `callPrefix` makes call ids unique in a rollout: `<callPrefix>-<index>`. Unparsable = content. */
-  parse(text: string, callPrefix: string): ParsedReply;
+  /**
+   * Tokens of only the new messages after a sampled turn, again up to the marker that opens the assistant's turn. `sampled` = that turn's
+   * tokens: where they do not end it, what ends a turn comes first.
+   */
+  extend(messages: readonly Message[], sampled: readonly number[]): number[];
+  /**
+   * `callPrefix` makes call ids unique in a rollout: `<callPrefix>-<index>`. Unparsable = content. `tools` tell the types of arguments where a
+   * format writes them as bare text.
+   */
+  parse(text: string, callPrefix: string, tools?: readonly ToolDefinition[]): ParsedReply;
   /** The whole text of a turn, in order. */
   spans(text: string): readonly Span[];
 }

@@ -173,7 +173,7 @@ describe("the chat route", () => {
       for (const [i, call] of calls.entries())
         messages.push({ role: "tool", tool_call_id: call.id, content: results[i]! });
       const extension = results.map((content) => ({ role: "tool", toolCallId: "", content }) as const);
-      prompt = [...prompt, ...said.tokens, ...template.extend(extension)];
+      prompt = [...prompt, ...said.tokens, ...template.extend(extension, said.tokens)];
     }
     return turns;
   }

@@ -121,7 +121,7 @@ describe("a stand-in", () => {
     const next = [
       ...promptOf(STATEMENT),
       ...first.tokens,
-      ...template.extend([{ role: "tool", toolCallId: "call-0", content: "written" }]),
+      ...template.extend([{ role: "tool", toolCallId: "call-0", content: "written" }], first.tokens),
     ];
     expect(await complete(next, 2)).toMatchObject({ text: "Done.", finish: "stop" });
   });

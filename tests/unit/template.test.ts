@@ -89,7 +89,7 @@ describe("the embedded policy's template", () => {
 
   it("renders only the new messages after a turn", () => {
     const result = (content: string) => ({ role: "tool", toolCallId: "c", content }) as const;
-    expect(template.extend([result("a"), result("")])).toEqual([
+    expect(template.extend([result("a"), result("")], [])).toEqual([
       ...[TOOL, 97, END_OF_TURN],
       ...[TOOL, END_OF_TURN],
       ASSISTANT,
@@ -99,7 +99,7 @@ describe("the embedded policy's template", () => {
   it("lets no text bring in a marker or an action", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (content) => {
-        const tokens = template.extend([{ role: "tool", toolCallId: "c", content }]);
+        const tokens = template.extend([{ role: "tool", toolCallId: "c", content }], []);
         const inner = tokens.slice(1, -2);
         expect(inner.every((token) => token >= 0 && token < 256)).toBe(true);
         expect(tokens.filter((token) => token >= FIRST_ACTION)).toEqual([]);

@@ -98,7 +98,7 @@ export function rollout(
       source = result.source;
       return { role: "tool", toolCallId: call.id, content: result.text };
     });
-    for (const token of template.extend(results)) push(token, null);
+    for (const token of template.extend(results, tokens)) push(token, null);
   }
   return { raw: source.includes(FIXED) ? 1 : 0, tokens, trainable, logProbs };
 }
