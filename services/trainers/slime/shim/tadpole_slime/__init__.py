@@ -1,0 +1,1 @@
+"""What slime imports of Tadpole: batches as its samples, and the rollout function that waits for them."""
