@@ -12,6 +12,7 @@ import {
   createNanoTemplate,
   createOpenAIClient,
   type PolicyClient,
+  PolicyError,
   publishPolicy,
 } from "../services/policy/index.ts";
 import {
@@ -22,6 +23,7 @@ import {
   recordedArtifacts,
 } from "../services/store/index.ts";
 import { buildId } from "./bundle.ts";
+import { withEngines } from "./engines.ts";
 import { activityMetrics, measuredArtifacts } from "./measures.ts";
 import { installRuntime } from "./metrics.ts";
 
@@ -60,7 +62,11 @@ export async function openWorkerProcess(): Promise<WorkerProcess> {
     services: {
       db,
       artifacts,
-      policy: policyAccess(required("TADPOLE_POLICY_URL"), (ref) => localFile(artifacts, ref, dataFolder)),
+      policy: withEngines(
+        policyAccess(process.env.TADPOLE_POLICY_URL || null, (ref) => localFile(artifacts, ref, dataFolder)),
+        artifacts,
+        meter,
+      ),
       disk: { folder: dataFolder, minFreeMb: await setting(minFreeMb) },
     },
     connection,
@@ -93,12 +99,24 @@ async function localFile(artifacts: ArtifactStore, ref: ArtifactRef, dataFolder:
   return file;
 }
 
-function policyAccess(stackServer: string, fileOf: (ref: ArtifactRef) => Promise<string>): PolicyAccess {
+/** `stackServer`: null on a machine that has no stack. */
+function policyAccess(
+  stackServer: string | null,
+  fileOf: (ref: ArtifactRef) => Promise<string>,
+): PolicyAccess {
   const clients = new Map<string, PolicyClient>();
   const template = createNanoTemplate();
+  const urlOf = (server: Parameters<PolicyAccess["client"]>[0]): string => {
+    const url = server.baseUrl ?? stackServer;
+    if (url !== null) return url;
+    throw new PolicyError(
+      "capability",
+      "TADPOLE_POLICY_URL is not set: this worker knows no policy server; a stack has one",
+    );
+  };
   return {
     client: (server) => {
-      const baseUrl = server.baseUrl ?? stackServer;
+      const baseUrl = urlOf(server);
       const known = clients.get(baseUrl);
       if (known !== undefined) return known;
       const client = createOpenAIClient({ baseUrl, apiKeyEnv: server.apiKeyEnv, model: server.model });
@@ -108,7 +126,7 @@ function policyAccess(stackServer: string, fileOf: (ref: ArtifactRef) => Promise
     template: async () => template,
     publish: async (policy, server) => {
       const path = await fileOf(policy.checkpoint);
-      return publishPolicy({ baseUrl: server.baseUrl ?? stackServer, policy, path });
+      return publishPolicy({ baseUrl: urlOf(server), policy, path });
     },
   };
 }

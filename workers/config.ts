@@ -7,6 +7,9 @@ export const SANDBOX_SLOTS = Number(process.env.TADPOLE_SANDBOX_SLOTS ?? Math.ma
 /** One training session per GPU worker. */
 export const GPU_SLOTS = 1;
 
+/** As long as an update may take (`workflows/config.ts`): one that waits for it. */
+export const DRAIN_TIME = "12 hours";
+
 /** Short work on the record. */
 export const RECORD_SLOTS = 8;
 

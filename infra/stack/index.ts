@@ -2,6 +2,8 @@
 export { freeMb, prepareDataFolder } from "./data-folder.ts";
 export { StackError, type StackErrorKind } from "./errors.ts";
 export { startExtraWorker } from "./extra-worker.ts";
+export { type GpuWorkerOptions, gpuWorkerEnvironment, startGpuWorker } from "./gpu-worker.ts";
+export { type StackLock, takeLock } from "./lock.ts";
 export { dataFolder, heldDownFile, packageRoot, stackFiles } from "./paths.ts";
 export { type PortName, stackPorts } from "./ports.ts";
 export { postgresPrograms } from "./postgres.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ArtifactRef } from "../../core/artifact.ts";
-import type { CheckpointManifest } from "../../core/checkpoint.ts";
+import { readManifest } from "../../services/checkpoints/index.ts";
 import { encodeBatch, type Trainer } from "../../services/trainers/index.ts";
 import { findProcess, sessionFiles } from "../../services/trainers/process/session.ts";
 import { SETTINGS } from "../contract/trainer.ts";
@@ -43,7 +43,7 @@ describe("a trainer process fails by name", () => {
     ["disk", "disk", /no space left for the checkpoint/],
     ["nan", "diverged", /loss is nan/],
     ["untrained", "untrained", /exit code 0 and left no checkpoint.*nothing left to train/s],
-    ["torn", "untrained", /not whole: model\/weights.json has 2 bytes/],
+    ["torn", "untrained", /not whole: model\/model.safetensors has 2 bytes/],
     ["killed-saving", "dead", /SIGKILL/],
     ["broken-off", "dead", /signal 11/],
     ["internal", "memory", /CUDA out of memory/],
@@ -180,10 +180,12 @@ describe("a session", () => {
     const next = await trainer.update(batch, policy, { ...SETTINGS, freshOptimizer: false }, () => {});
     expect(next.policy).toMatchObject({ step: 2, parent: policy.id });
     expect(await pid()).toBe(first);
-    const manifest = JSON.parse(
-      Buffer.from(await tiny.artifacts.get(next.policy.checkpoint)).toString(),
-    ) as CheckpointManifest;
-    expect(manifest.model.map(({ path }) => path)).toEqual(["config.json", "weights.json"]);
+    const manifest = await readManifest(tiny.artifacts, next.policy);
+    expect(manifest.model.map(({ path }) => path)).toEqual([
+      "config.json",
+      "model.safetensors",
+      "tokenizer.json",
+    ]);
     expect(manifest.optimizer.map(({ path }) => path)).toEqual(["adam.json"]);
   });
 
@@ -198,9 +200,7 @@ describe("a session", () => {
   });
 
   it("reads every file of its parent by its hash: a missing one is told, and nothing starts", async () => {
-    const manifest = JSON.parse(
-      Buffer.from(await tiny.artifacts.get(tiny.parent.checkpoint)).toString(),
-    ) as CheckpointManifest;
+    const manifest = await readManifest(tiny.artifacts, tiny.parent);
     rmSync(tiny.artifacts.path!(manifest.model[1]!.artifact));
     const trainer = await tiny.trainer();
     await expect(update(trainer)).rejects.toMatchObject({ name: "ArtifactError", kind: "missing" });

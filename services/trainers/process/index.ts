@@ -6,14 +6,15 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ArtifactRef } from "../../../core/artifact.ts";
 import { type PolicyRef, policyId, policyKind } from "../../../core/policy.ts";
+import { materialise, packCheckpoint, removeFolders } from "../../checkpoints/index.ts";
 import { hashJson } from "../../hashing/index.ts";
 import type { ArtifactStore } from "../../store/index.ts";
 import type { TrainedFile } from "../protocol.ts";
 import type { Trainer, TrainerSession, UpdateResult, UpdateSettings } from "../trainer.ts";
-import { keepCheckpoint, layOut } from "./checkpoints.ts";
 import { connectTrainer } from "./connection.ts";
 import { type Orders, runOrder } from "./order.ts";
 import { findProcess } from "./session.ts";
+import { layOutState } from "./state.ts";
 import { WATCHDOG, type WatchdogLimits } from "./watchdog.ts";
 
 export interface ProcessTrainerOptions {
@@ -32,6 +33,7 @@ export function createProcessTrainer(options: ProcessTrainerOptions): Trainer {
   const folders = {
     session: join(options.folder, "session"),
     parents: join(options.folder, "parents"),
+    states: join(options.folder, "states"),
     batches: join(options.folder, "batches"),
     made: join(options.folder, "made"),
   };
@@ -50,7 +52,8 @@ export function createProcessTrainer(options: ProcessTrainerOptions): Trainer {
       if (session === null) throw new Error("a trainer is opened before its first update");
       const { freshOptimizer, ...rest } = settings;
       const key = updateKey({ kind, session, batch, parent, settings });
-      const laid = await layOut(artifacts, parent, join(folders.parents, parent.id));
+      const model = await materialise(artifacts, parent, folders.parents);
+      const state = freshOptimizer ? null : await layOutState(artifacts, parent, folders.states);
       const file = join(folders.batches, `${batch.sha256}.arrow`);
       await artifacts.getFile(batch, file);
       const orders: Orders = {
@@ -60,13 +63,13 @@ export function createProcessTrainer(options: ProcessTrainerOptions): Trainer {
         tidy: (keep) => clear(folders.made, [keep]),
       };
       const out = join(folders.made, key);
-      const optimizer = freshOptimizer ? null : laid.optimizer;
-      const order = { key, parent: laid.model, optimizer, batch: file, out, settings: rest };
+      const order = { key, parent: model, optimizer: state, batch: file, out, settings: rest };
       const trained = await runOrder(orders, order, progress);
       const made = await result(artifacts, parent, out, trained);
       // The last update stays: its worker may die before it has said what it made.
       await clear(folders.made, [key]);
-      await clear(folders.parents, [parent.id]);
+      await removeFolders(folders.parents, new Set([parent.id]), 0);
+      await clear(folders.states, [parent.id]);
       await clear(folders.batches, []);
       return made;
     },
@@ -103,7 +106,12 @@ async function result(
   out: string,
   trained: TrainedFile,
 ): Promise<UpdateResult> {
-  const checkpoint = await keepCheckpoint(artifacts, out, trained);
+  const hasState = trained.files.some(({ path }) => path.startsWith("optimizer/"));
+  const checkpoint = await packCheckpoint(artifacts, {
+    model: join(out, "model"),
+    optimizer: hasState ? join(out, "optimizer") : null,
+    step: trained.step,
+  });
   const id = policyId(policyKind(parent.id), checkpoint.sha256);
   return {
     policy: { id, checkpoint, parent: parent.id, step: trained.step },

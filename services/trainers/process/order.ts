@@ -145,7 +145,7 @@ async function connectedFor(
   const found = await findProcess(orders.folder);
   if (found !== null) {
     const connection = isWanted(found, orders.wanted) ? await listening(found, watch) : null;
-    const busy = connection === null ? "another session" : await busyWith(connection, orders.limits);
+    const busy = connection === null ? "another session" : await busyWith(connection);
     if (connection !== null && (busy === null || busy === key)) return { process: found, connection };
     // Nobody waits for what it is at: a session has one worker, and a worker one update.
     connection?.close();
@@ -179,18 +179,12 @@ async function listening(process: TrainerProcess, watch: Watch): Promise<Trainer
   return null;
 }
 
-/** Key of the update that the process is at; `nothing it says` where it does not answer. */
-function busyWith(connection: TrainerConnection, limits: WatchdogLimits): Promise<string | null> {
+/** Key of the update that the process is at; null where it is idle, or says why it cannot work: it says so again when it is asked to. */
+function busyWith(connection: TrainerConnection): Promise<string | null> {
   const asked = new Promise<string | null>((resolve) => {
-    connection.send({ op: "hello" }, (event) => {
-      if (event.event === "hello") resolve(event.busy);
-    });
+    connection.send({ op: "hello" }, (event) => resolve(event.event === "hello" ? event.busy : null));
   });
-  const silent = async () => {
-    await Promise.race([connection.closed, sleep(limits.leastSeconds * 1000, undefined, { ref: false })]);
-    return "nothing it says";
-  };
-  return Promise.race([asked, silent()]);
+  return Promise.race([asked, connection.closed.then(() => "nothing it says")]);
 }
 
 class Stalled extends Error {}

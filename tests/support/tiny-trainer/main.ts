@@ -18,7 +18,7 @@ import type {
   TrainerRequest,
   UpdateOrder,
 } from "../../../services/trainers/protocol.ts";
-import { freshState, type TinyState, train } from "./policy.ts";
+import { decodeWeights, encodeWeights, freshState, type TinyState, train } from "./policy.ts";
 
 const { values: flags } = parseArgs({
   options: {
@@ -54,17 +54,18 @@ function save(order: UpdateOrder, state: TinyState, metrics: TrainedFile["metric
   rmSync(partial, { recursive: true, force: true });
   const { weights, ...adam } = state;
   const contents = {
-    "model/weights.json": JSON.stringify(weights),
-    "model/config.json": readFileSync(join(order.parent, "config.json"), "utf8"),
-    "optimizer/adam.json": JSON.stringify(adam),
+    "model/config.json": readFileSync(join(order.parent, "config.json")),
+    "model/tokenizer.json": readFileSync(join(order.parent, "tokenizer.json")),
+    "model/model.safetensors": encodeWeights(weights),
+    "optimizer/adam.json": Buffer.from(JSON.stringify(adam)),
   };
-  const files = Object.entries(contents).map(([path, text]) => {
+  const files = Object.entries(contents).map(([path, bytes]) => {
     mkdirSync(join(partial, path, ".."), { recursive: true });
-    writeFileSync(join(partial, path), text);
-    return { path, sha256: sha256(Buffer.from(text)), bytes: Buffer.byteLength(text) };
+    writeFileSync(join(partial, path), bytes);
+    return { path, sha256: sha256(bytes), bytes: bytes.length };
   });
   if (wrong === "killed-saving") process.kill(process.pid, "SIGKILL");
-  if (wrong === "torn") writeFileSync(join(partial, "model/weights.json"), "[]");
+  if (wrong === "torn") writeFileSync(join(partial, "model/model.safetensors"), "[]");
   const { key } = order;
   const trained: TrainedFile = {
     ...{ format: "tadpole-trained", version: 1, key, step: state.step, metrics, files },
@@ -104,7 +105,7 @@ async function update(order: UpdateOrder, tell: Tell): Promise<void> {
     if (wrong === "broken-off") process.kill(process.pid, "SIGSEGV");
     if (wrong === "hang") await new Promise(() => {});
   }
-  const weights = JSON.parse(readFileSync(join(order.parent, "weights.json"), "utf8")) as number[];
+  const weights = decodeWeights(readFileSync(join(order.parent, "model.safetensors")));
   const adam =
     order.optimizer === null ? {} : JSON.parse(readFileSync(join(order.optimizer, "adam.json"), "utf8"));
   const { state, metrics } = train({ ...freshState(weights), ...adam }, rows, order.settings);

@@ -1,16 +1,15 @@
 /** Process trainers of the smallest policy for a test file, in a folder of their own; every process ends with them. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { canonicalJson } from "../../../core/canonical.ts";
-import type { CheckpointManifest } from "../../../core/checkpoint.ts";
 import type { PolicyRef } from "../../../core/policy.ts";
+import { packCheckpoint } from "../../../services/checkpoints/index.ts";
 import { createLocalArtifacts } from "../../../services/store/index.ts";
 import { createProcessTrainer } from "../../../services/trainers/index.ts";
 import { endProcess, findProcess } from "../../../services/trainers/process/session.ts";
 import type { WatchdogLimits } from "../../../services/trainers/process/watchdog.ts";
 import type { TrainerSession } from "../../../services/trainers/trainer.ts";
-import { sampleRows, startWeights } from "./policy.ts";
+import { encodeWeights, sampleRows, startWeights } from "./policy.ts";
 
 export const TINY_COMMAND = [process.execPath, join(import.meta.dirname, "main.ts")];
 
@@ -22,15 +21,11 @@ export async function openTiny() {
   const folder = await mkdtemp(join(tmpdir(), "tadpole-tiny-"));
   const artifacts = await createLocalArtifacts(join(folder, "artifacts"));
   const weights = startWeights(1);
-  const file = async (path: string, text: string) => ({
-    path,
-    artifact: await artifacts.put(Buffer.from(text), "policy"),
-  });
-  const manifest: CheckpointManifest = {
-    ...{ format: "tadpole-checkpoint", version: 1, step: 0, optimizer: [] },
-    model: [await file("config.json", "{}"), await file("weights.json", JSON.stringify(weights))],
-  };
-  const checkpoint = await artifacts.put(Buffer.from(canonicalJson(manifest)), "policy");
+  const model = join(folder, "start");
+  await mkdir(model);
+  for (const name of ["config.json", "tokenizer.json"]) await writeFile(join(model, name), "{}");
+  await writeFile(join(model, "model.safetensors"), encodeWeights(weights));
+  const checkpoint = await packCheckpoint(artifacts, { model, optimizer: null, step: 0 });
   const parent: PolicyRef = {
     ...{ id: `vllm-${checkpoint.sha256.slice(0, 16)}`, checkpoint, parent: null, step: 0 },
   };
@@ -38,6 +33,8 @@ export async function openTiny() {
   return {
     folder,
     artifacts,
+    /** Folder of the start weights. */
+    model,
     parent,
     rows: sampleRows(weights, 1),
     sessionOf: (machine = "one") => join(folder, machine, "session"),

@@ -1,4 +1,4 @@
-/** The smallest policy that can be trained: one softmax over eight tokens, whatever came before. Its model folder is two JSON files. */
+/** The smallest policy that can be trained: one softmax over eight tokens, whatever came before, in a folder of Hugging Face's layout. */
 import { policyLoss } from "../../../core/loss.ts";
 import { random } from "../../../core/random.ts";
 import type { BatchRow } from "../../../services/trainers/batch.ts";
@@ -98,4 +98,22 @@ export function train(
   );
   const entropy = -log.reduce((sum, value) => sum + value * Math.exp(value), 0);
   return { state: { weights, first, second, step }, metrics: { loss, gradientNorm, entropy, ...counts } };
+}
+
+/** A safetensors file of one tensor: https://github.com/huggingface/safetensors#format */
+export function encodeWeights(weights: readonly number[]): Buffer {
+  const tensor = { dtype: "F64", shape: [VOCABULARY], data_offsets: [0, 8 * VOCABULARY] };
+  const header = Buffer.from(JSON.stringify({ weights: tensor }));
+  const bytes = Buffer.alloc(8 + header.length + 8 * VOCABULARY);
+  bytes.writeBigUInt64LE(BigInt(header.length));
+  header.copy(bytes, 8);
+  weights.forEach((weight, at) => {
+    bytes.writeDoubleLE(weight, 8 + header.length + 8 * at);
+  });
+  return bytes;
+}
+
+export function decodeWeights(bytes: Buffer): readonly number[] {
+  const data = 8 + Number(bytes.readBigUInt64LE());
+  return zeros().map((_, at) => bytes.readDoubleLE(data + 8 * at));
 }
