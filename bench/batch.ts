@@ -50,17 +50,24 @@ export async function run(context: BenchContext): Promise<readonly Measure[]> {
     context.progress(
       "torch is not installed (npm run gpu-path:install): batches are not compared with torch.save",
     );
-  const torch = python === null ? null : await torchRounds(context, python, join(folder, "raw"));
+  const saver = (form: "tensors" | "lists") =>
+    python === null ? null : torchRounds(context, python, join(folder, "raw"), form);
+  const [tensors, lists] = [await saver("tensors"), await saver("lists")];
   const sides = {
     arrow: () => times(arrow),
     raw: () => times(raw),
-    ...(torch ? { torch } : {}),
-  } as Record<"arrow" | "raw" | "torch", () => Promise<Times>>;
+    ...(tensors && lists ? { tensors, lists } : {}),
+  } as Record<"arrow" | "raw" | "tensors" | "lists", () => Promise<Times>>;
   await inTurns(WARM_UP_ROUNDS, sides);
-  const { arrow: ours, raw: files, torch: saved } = await inTurns(ROUNDS, sides);
+  const { arrow: ours, raw: files, ...saved } = await inTurns(ROUNDS, sides);
   return [
     ...against(context, "raw files", ours, files, 0.8),
-    ...(saved ? against(context, "torch.save, torch.load", ours, saved, 2) : []),
+    ...(saved.lists
+      ? against(context, "torch.save, torch.load of slime's samples", ours, saved.lists, 2)
+      : []),
+    ...(saved.tensors
+      ? against(context, "torch.save, torch.load of tensors", ours, saved.tensors, null)
+      : []),
     ...(await memory(folder)),
   ];
 }
@@ -71,7 +78,7 @@ function against(
   peer: string,
   ours: readonly Times[],
   theirs: readonly Times[],
-  goal: number,
+  goal: number | null,
 ): Measure[] {
   const megabytes = ours[0]!.bytes / 1e6;
   const rate = (name: string, seconds: (times: Times) => number, goal: number | null) => {

@@ -20,13 +20,17 @@ export function torchPython(env: NodeJS.ProcessEnv = process.env): string | null
   return existsSync(join(folder, "installed.json")) ? join(folder, "venv/bin/python") : null;
 }
 
-/** `stem`: raw files of the batch's columns, as `throughRawFiles` writes them. Each call saves and loads the batch once. */
+/**
+ * `stem`: raw files of the batch's columns, as `throughRawFiles` writes them. `lists`: numbers as Python's own, as slime's samples have them. Each call saves
+ * and loads the batch once.
+ */
 export async function torchRounds(
   context: BenchContext,
   python: string,
   stem: string,
+  form: "tensors" | "lists",
 ): Promise<() => Promise<TorchTimes>> {
-  const child = spawn(python, [join(import.meta.dirname, "torch_batch.py"), stem], {
+  const child = spawn(python, [join(import.meta.dirname, "torch_batch.py"), stem, form], {
     stdio: ["pipe", "pipe", "inherit"],
     env: { ...process.env, OMP_NUM_THREADS: "1", PYTHONDONTWRITEBYTECODE: "1" },
   });

@@ -1,7 +1,7 @@
-"""Saves and loads a batch by torch, once for each line on standard input: `torch_batch.py STEM`.
+"""Saves and loads a batch by torch, once for each line on standard input: `torch_batch.py STEM tensors|lists`.
 
-STEM: raw files of the batch's columns. One dictionary per row, a tensor for each list, as trainers keep rollouts on disk. Prints torch's version,
-then {"write", "read", "bytes"} for each line: seconds and the size of the file.
+STEM: raw files of the batch's columns. One dictionary per row, with tensors, or with lists of numbers as slime's samples have them. Prints torch's
+version, then {"write", "read", "bytes"} for each line: seconds and the size of the file.
 """
 
 import json
@@ -17,7 +17,7 @@ def column(stem: str, name: str, dtype: str) -> torch.Tensor:
     return torch.from_numpy(numpy.fromfile(f"{stem}.{name}", dtype=dtype))
 
 
-def rows(stem: str) -> list[dict]:
+def rows(stem: str, form: str) -> list[dict]:
     with open(f"{stem}.keys", encoding="utf-8") as file:
         keys = json.load(file)
     offsets = numpy.fromfile(f"{stem}.offsets", dtype="<i4")
@@ -39,10 +39,14 @@ def rows(stem: str) -> list[dict]:
                 "reward": float(scalars["reward"][row]),
                 "raw": int(raw[row]),
                 # A copy: a view would save the whole column with each row.
-                **{name: values[start:end].clone() for name, values in lists.items()},
+                **{name: held(values[start:end], form) for name, values in lists.items()},
             }
         )
     return made
+
+
+def held(values: torch.Tensor, form: str) -> torch.Tensor | list:
+    return values.clone() if form == "tensors" else values.tolist()
 
 
 def same(a: dict, b: dict) -> bool:
@@ -52,15 +56,15 @@ def same(a: dict, b: dict) -> bool:
 
 
 def main() -> None:
-    stem = sys.argv[1]
-    batch = rows(stem)
-    path = f"{stem}.torch"
+    stem, form = sys.argv[1:]
+    batch = rows(stem, form)
+    path = f"{stem}.{form}.torch"
     print(json.dumps(torch.__version__), flush=True)
     for _ in sys.stdin:
         started = time.perf_counter()
         torch.save(batch, path)
         written = time.perf_counter()
-        loaded = torch.load(path, weights_only=True)
+        loaded = torch.load(path, weights_only=form == "tensors")
         ended = time.perf_counter()
         if len(loaded) != len(batch) or not all(map(same, loaded, batch)):
             raise SystemExit("the rows loaded are not the rows saved")
