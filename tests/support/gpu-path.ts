@@ -18,7 +18,6 @@ export const gpuPathEnv = {
   PYTHONUNBUFFERED: "1",
   PYTHONDONTWRITEBYTECODE: "",
   HF_HUB_OFFLINE: "1",
-  CUBLAS_WORKSPACE_CONFIG: ":4096:8",
 };
 
 /** Throws where it is not installed. */

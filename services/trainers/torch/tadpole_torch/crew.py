@@ -17,9 +17,6 @@ from tadpole_torch.errors import TrainerError
 LINE_BYTES = 1 << 26
 """A `done` event lists every file of a checkpoint on one line."""
 
-CUBLAS_WORKSPACE = ":4096:8"
-"""Deterministic matrix products on GPUs: https://docs.nvidia.com/cuda/cublas/index.html#results-reproducibility."""
-
 
 @dataclass(frozen=True)
 class CrewSettings:
@@ -66,7 +63,6 @@ class Crew:
         environment = {
             **os.environ,
             "TADPOLE_TORCH_RUNNER": json.dumps(given),
-            "CUBLAS_WORKSPACE_CONFIG": CUBLAS_WORKSPACE,
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
             "HF_HUB_OFFLINE": "1",

@@ -8,6 +8,10 @@ import torch
 import torch.distributed as dist
 import transformers
 
+REPEATABLE = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "FLASH_ATTENTION_DETERMINISTIC": "1"}
+"""What GPU libraries read before their first use: https://docs.nvidia.com/cuda/cublas/index.html#results-reproducibility, and transformers'
+modeling_flash_attention_utils.py."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -27,6 +31,8 @@ def device_names(cpu: bool) -> list[str]:
 
 def make_repeatable(threads: int | None) -> None:
     """The same update gives the same bytes: on the same devices and library versions, and on CPUs with as many threads."""
+    for name, value in REPEATABLE.items():
+        os.environ.setdefault(name, value)
     torch.use_deterministic_algorithms(True)
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.set_num_threads(threads or len(os.sched_getaffinity(0)))
