@@ -32,11 +32,10 @@ function environmentOf(name: string): Promise<PreparedEnvironment> {
   return known;
 }
 
-/** Those whose packages' tests take a moment, and of the speed-ups, whose workload takes seconds by turns, one. */
+/** Those whose packages' tests take a moment. A speed-up, whose workload runs for seconds by turns, is judged in tests/e2e/five-types.test.ts. */
 const QUICK = ["json-stable-stringify", "point-in-polygon", "roman", "text-table", "tilebelt"];
 const SHOWN = AUTHORED.filter(
-  ({ environment, type, name }) =>
-    QUICK.includes(environment) && (type !== "performance" || name === "numerals-again"),
+  ({ environment, type }) => QUICK.includes(environment) && type !== "performance",
 );
 
 it.each(SHOWN.map((one) => [one.type, one.name, one] as const))(
