@@ -1,20 +1,11 @@
 /** What a diagnosis rests on, read off a group's rollouts: their rows, their verdicts' logs, and the commands they ran. */
 import type { ArtifactRef } from "../core/artifact.ts";
-import type { Reach, RolloutSummary, Symptoms } from "../core/diagnosis.ts";
+import type { RolloutSummary, Symptoms } from "../core/diagnosis.ts";
 import type { Decision } from "../core/learnability.ts";
-import type { Reproduction, Statement, StatusMap, Task, VerdictRule } from "../core/task.ts";
+import type { Reproduction, Statement, Task, VerdictRule } from "../core/task.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import type { VerdictLog } from "../core/verdict-log.ts";
 import { type ArtifactStore, getJson, type RolloutRow } from "../services/store/index.ts";
-
-/** As `verify` wrote it; a log of before it noted the place lacks that. */
-interface VerdictLog {
-  readonly statuses: StatusMap;
-  readonly offending: readonly string[];
-  readonly flags?: readonly string[];
-  readonly reach?: Reach;
-  readonly lines?: number;
-  readonly goldLines?: number;
-}
 
 const RUNS_TESTS =
   /\b(npm (run )?t(est)?|npx (tape|jest|vitest|mocha|ava)|node --test|tape|jest|vitest|mocha|pytest|unittest|go test|cargo test)\b|(^|[\s/])(__tests__|tests?|spec)\//;

@@ -4,6 +4,7 @@ import { addTokens, tokensByPolicy } from "../core/lag.ts";
 import { mayReuseGroup } from "../core/reuse.ts";
 import { shapedReward } from "../core/reward.ts";
 import type { FileChange, Task } from "../core/task.ts";
+import type { VerdictLog } from "../core/verdict-log.ts";
 import { evidenceOf } from "../services/grading/index.ts";
 import {
   findVerdict,
@@ -168,7 +169,7 @@ async function gradeRollout(
   const found = {
     ...{ outcome, rule, offending, statuses, cpuSeconds, wallSeconds, mode, log, flags },
     ...reached,
-  };
+  } satisfies VerdictLog;
   return {
     key: row.key,
     outcome,

@@ -2,6 +2,7 @@
 import type { ArtifactRef } from "../../core/artifact.ts";
 import type { FileChange, Statement, Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
+import type { VerdictLog } from "../../core/verdict-log.ts";
 import { type ArtifactStore, getJson } from "./artifacts.ts";
 import { StoreError } from "./errors.ts";
 import { type Lineage, taskLineage } from "./lineage.ts";
@@ -47,7 +48,7 @@ export async function showRollout(
 
 async function flagsIn(artifacts: ArtifactStore, log: ArtifactRef | null): Promise<RolloutDetail["flags"]> {
   if (log === null) return null;
-  const { flags } = await getJson<{ readonly flags?: readonly string[] }>(artifacts, log);
+  const { flags } = await getJson<Pick<VerdictLog, "flags">>(artifacts, log);
   return flags ?? null;
 }
 
