@@ -3,7 +3,7 @@ import { type Diagnosis, diagnose } from "../core/diagnosis.ts";
 import type { LabelBasis } from "../core/label.ts";
 import { type Decision, direction } from "../core/learnability.ts";
 import { decideProbe, estimatedRate, probePlan } from "../core/probing.ts";
-import { refinementAction } from "../core/refinement.ts";
+import { probeDecision, refinementAction } from "../core/refinement.ts";
 import type { Statement, Task } from "../core/task.ts";
 import { HARNESS_VERSION } from "../services/harness/index.ts";
 import { getStatement, hashJson, listRollouts, recordProbe } from "../services/store/index.ts";
@@ -54,7 +54,7 @@ export async function filter(services: RecordServices, input: FilterInput): Prom
       sampling: group.sampling,
     } satisfies LabelBasis),
     diagnosis,
-    decision: action.action === "drop" ? `drop: ${action.reason}` : action.action,
+    decision: probeDecision(action),
     group_key: group.key,
   });
   return diagnosis === null ? action : { ...action, diagnosis };

@@ -82,6 +82,20 @@ export type RefinementAction =
   | { readonly action: "hint"; readonly level: StatementLevel }
   | Drop;
 
+const DROP = "drop: ";
+
+/** As a probe's record says what was done after it. */
+export type ProbeDecision = Exclude<RefinementAction, Drop>["action"] | `${typeof DROP}${DropReason}`;
+
+export function probeDecision(action: RefinementAction): ProbeDecision {
+  return action.action === "drop" ? `${DROP}${action.reason}` : action.action;
+}
+
+/** Null where the candidate was not dropped. */
+export function dropReasonOf(decision: ProbeDecision): DropReason | null {
+  return decision.startsWith(DROP) ? (decision.slice(DROP.length) as DropReason) : null;
+}
+
 export function refinementAction(probe: ProbeOutcome): RefinementAction {
   const wanted = direction(probe.decision);
   if (wanted === "admit") return { action: "admit" };

@@ -25,5 +25,9 @@ export function admitted(within: (scope: RawBuilder<string>) => RawBuilder<unkno
   )`;
 }
 
+/** Of a probe's column `decision` (`ProbeDecision`): whether the candidate was given up after it. */
+export const isDropped = (decision: string): RawBuilder<boolean> =>
+  sql`starts_with(${sql.ref(decision)}, 'drop: ')`;
+
 /** Of one try alone. */
 export const admittedIn = (scope: string): RawBuilder<unknown> => admitted((own) => sql`${own} = ${scope}`);

@@ -1,7 +1,9 @@
 /** How a candidate was changed until it fit, what each change did to its pass rate, and what training on the result did. */
 import { type Selectable, sql } from "kysely";
 import type { Diagnosis } from "../../core/diagnosis.ts";
+import type { ProbeDecision } from "../../core/refinement.ts";
 import { type Interval, wilson } from "../../core/statistics.ts";
+import { scopeSql } from "./keys.ts";
 import type { Executor } from "./rows.ts";
 import type { Database } from "./schema.ts";
 
@@ -24,8 +26,8 @@ export interface Revision {
   /** Hash of what the rate before rests on (core/label.ts). */
   readonly labelKey: string;
   readonly before: MeasuredRate;
-  /** `admit`, `drop: <reason>`, or the name of the action that made the next revision. */
-  readonly action: string;
+  /** Of an action other than `admit` and `drop`: it made the next revision. */
+  readonly action: ProbeDecision;
   readonly diagnosis: Diagnosis | null;
   /** Of the revision that the action made; null where it made none. */
   readonly after: MeasuredRate | null;
@@ -109,7 +111,7 @@ async function climbOf(db: Executor, { scope, task_id, level }: Probe): Promise<
     from batches b
     cross join lateral json_array_elements_text(b.groups) as key
     join groups g on g.key = key.value
-    where b.experiment || '/it/' || b.iteration || '/try/' || b.try = ${scope}
+    where ${scopeSql("b")} = ${scope}
       and g.task_id = ${task_id} and g.level = ${level}
     group by b.update, g.policy order by b.update`.execute(db);
   return rows.map(({ update, policy, passes, runs }) => ({ update, policy, ...measured(passes, runs) }));

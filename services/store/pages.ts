@@ -3,7 +3,7 @@
  * recorded since. Filters that are absent filter nothing.
  */
 import { type RawBuilder, type SelectQueryBuilder, sql } from "kysely";
-import { admitted } from "./admitted.ts";
+import { admitted, isDropped } from "./admitted.ts";
 import { scopeSql } from "./keys.ts";
 import type { Executor } from "./rows.ts";
 
@@ -164,7 +164,7 @@ export async function pageTasks(db: Executor, query: PageQuery<TaskFilters>) {
   const came = sql`case when t.id in (select task_id from ${admitted(within)} a) then 'admitted' else (
     select case
       when count(*) = 0 then 'unprobed'
-      when bool_or(p.decision like 'drop%') then 'dropped'
+      when bool_or(${isDropped("p.decision")}) then 'dropped'
       else 'revised' end
     from probes p join iterations i on ${scopeSql("i")} = p.scope and p.candidate <= coalesce(i.last_candidate, p.candidate)
     where p.task_id = t.id and ${within(sql.ref("p.scope"))}) end`;

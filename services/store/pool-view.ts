@@ -3,6 +3,7 @@
  * Of the candidates only those count whose results were read: how many more were begun beside them is chance.
  */
 import { sql } from "kysely";
+import { dropReasonOf, type ProbeDecision } from "../../core/refinement.ts";
 import { scopeKey } from "../../core/scope.ts";
 import { StoreError } from "./errors.ts";
 import { getExperiment, type IterationRow } from "./experiments.ts";
@@ -130,8 +131,9 @@ async function viewOf(
 }
 
 /** Why the filter gave a candidate up after its last probe; null where it did not, or may still go on. */
-function droppedAs(decision: string, row: IterationRow): string | null {
-  if (decision.startsWith("drop: ")) return decision.slice(6);
+function droppedAs(decision: ProbeDecision, row: IterationRow): string | null {
+  const reason = dropReasonOf(decision);
+  if (reason !== null) return reason;
   // Hinted tasks are counted apart.
   if (decision === "admit" || decision === "hint" || row.last_candidate === null) return null;
   return `${decision} came to nothing`;

@@ -1,5 +1,6 @@
 /** The database as Kysely sees it. Primary keys derive from domain keys, so that a retried activity writes the same row again. */
 import type { ColumnType, Generated, JSONColumnType } from "kysely";
+import type { ProbeDecision } from "../../core/refinement.ts";
 
 /** Written by the database's clock; for people, never compared. */
 type Timestamp = ColumnType<Date, never, never>;
@@ -80,7 +81,7 @@ export interface Database {
     gates: Json;
     /** `Evidence` (core/task.ts) of the valid task; null where there is none. */
     evidence: OptionalJson;
-    /** Earlier forms of the candidate that were sent back, oldest first: {outcome, gates, artifact}. */
+    /** Earlier forms of the candidate, oldest first: those that a gate refused and valid ones that were sent back or made harder. {outcome, gates, artifact}. */
     // biome-ignore lint/suspicious/noExplicitAny: as above
     repairs: ColumnType<any[] | null, string | null | undefined, string | null>;
     created_at: Timestamp;
@@ -102,7 +103,7 @@ export interface Database {
     label_key: string;
     /** `Diagnosis` (core/diagnosis.ts) of a probe that was not admitted. */
     diagnosis: OptionalJson;
-    decision: string;
+    decision: ProbeDecision;
     group_key: string;
     created_at: Timestamp;
   };

@@ -4,7 +4,7 @@ import type { ExperimentSettings } from "../../core/experiment.ts";
 import { random } from "../../core/random.ts";
 import { type Scope, scopeKey } from "../../core/scope.ts";
 import { meanPassRateInterval, type TaskResult } from "../../core/statistics.ts";
-import { admittedIn } from "./admitted.ts";
+import { admittedIn, isDropped } from "./admitted.ts";
 import { getExperiment, type IterationRow } from "./experiments.ts";
 import { countPieces } from "./iteration-tries.ts";
 import type { Executor } from "./rows.ts";
@@ -131,7 +131,7 @@ async function openPool(db: Executor, scope: string): Promise<PoolSummary> {
     )
     select
       (select count(distinct task_id) from ${admittedIn(scope)} own) as admitted,
-      (select count(*) from last where decision like 'drop%')
+      (select count(*) from last where ${isDropped("decision")})
         + (select count(*) from validations where scope = ${scope} and task_id is null) as dropped,
       (select count(*) from last where refinement > 0) as refined`.execute(db);
   return rows[0]!;

@@ -1,5 +1,6 @@
 /** A small experiment on record, every row consistent with the others: what queries and the report are tested on. */
 import type { ExperimentSettings } from "../../core/experiment.ts";
+import type { ProbeDecision } from "../../core/refinement.ts";
 import { experimentSchema } from "../../core/schemas/experiment.ts";
 import type { Statement, Task } from "../../core/task.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
@@ -251,7 +252,7 @@ export async function recordTestExperiment(db: Db, artifacts: ArtifactStore, nam
     outcome: "fail-to-pass",
     gates,
   });
-  const probes: [candidate: number, refinement: number, passes: number, decision: string][] = [
+  const probes: [candidate: number, refinement: number, passes: number, decision: ProbeDecision][] = [
     [0, 0, 2, "admit"],
     [1, 0, 0, "refine"],
     [1, 1, 1, "admit"],

@@ -3,7 +3,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CAUSES } from "../../core/diagnosis.ts";
 import { decide } from "../../core/learnability.ts";
-import { type Means, type ProbeOutcome, refinementAction } from "../../core/refinement.ts";
+import {
+  dropReasonOf,
+  type Means,
+  type ProbeOutcome,
+  probeDecision,
+  refinementAction,
+} from "../../core/refinement.ts";
 import { applyOverrides } from "../../core/schemas/index.ts";
 import type { StatementLevel } from "../../core/task.ts";
 import { smallestSettings } from "../support/smallest.ts";
@@ -21,6 +27,13 @@ const probe: ProbeOutcome = {
 };
 const act = (change: Partial<ProbeOutcome>) => refinementAction({ ...probe, ...change });
 const drop = (reason: string) => ({ action: "drop", reason });
+
+it("records an action by its name, and a candidate that is dropped with the reason, which is read again", () => {
+  expect(probeDecision({ action: "raise-level", level: 2 })).toBe("raise-level");
+  const dropped = probeDecision({ action: "drop", reason: "weak-tests" });
+  expect(dropped).toBe("drop: weak-tests");
+  expect([dropReasonOf(dropped), dropReasonOf("admit")]).toEqual(["weak-tests", null]);
+});
 
 describe("levels alone", () => {
   it("admits in band, says less when too easy and more when too hard", () => {
