@@ -56,9 +56,11 @@ class ShardedWeights:
         return {name: each.full_tensor().cpu() for name, each in tensors.items()}
 
     def model_state(self) -> dict[str, Tensor]:
-        whole = self.whole(dict(self.scorer.model.named_parameters(remove_duplicate=False)))
-        buffers = {name: each for name, each in self.scorer.model.state_dict().items() if name not in whole}
-        return {name: each.to(self._dtype) for name, each in whole.items()} | buffers
+        whole = {id(each): each.data.full_tensor().cpu().to(self._dtype) for each in self._parameters.values()}
+        named = self.scorer.model.named_parameters(remove_duplicate=False)
+        # Tied weights stay one tensor, so that they are saved once.
+        weights = {name: whole[id(each)] for name, each in named}
+        return weights | {name: each for name, each in self.scorer.model.state_dict().items() if name not in weights}
 
 
 def _layers(model: nn.Module) -> list[nn.Module]:

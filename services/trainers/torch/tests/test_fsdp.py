@@ -37,7 +37,7 @@ def test_two_ranks_make_what_one_makes(tiny: Path, batch: Path, tmp_path: Path) 
             first = tmp_path / "a1"
             return await crew.update(order(first / "model", first / "optimizer", tmp_path / "a2"), lambda done, total: None)
         finally:
-            crew.kill()
+            await crew.end()
 
     shared = asyncio.run(two_updates())
     for number, (parent, optimizer) in enumerate([(tiny, None), (tmp_path / "b1/model", tmp_path / "b1/optimizer")], start=1):
