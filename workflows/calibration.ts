@@ -20,6 +20,7 @@ import type { StatementLevel } from "../core/task.ts";
 import { noteAttributes } from "./attributes.ts";
 import { type CollectedGroup, collect } from "./collectGroup.ts";
 import { records, sandboxes } from "./config.ts";
+import { groupSettings } from "./groupSettings.ts";
 
 export interface CalibrateTaskInput {
   readonly scope: Scope;
@@ -207,14 +208,8 @@ export class Calibration {
       level,
       policy,
       size: settings.filter.probes,
-      seed: settings.seed,
       randomKeys,
-      limits: settings.rollout.limits,
-      sampling: settings.rollout.sampling,
-      sandbox: settings.sandbox,
-      grading: settings.grading,
-      reward: settings.reward,
-      policyServer: settings.policy,
+      ...groupSettings(settings),
       reuse,
     };
   }

@@ -10,6 +10,7 @@ import type { StatementLevel } from "../core/task.ts";
 import type { Sampling } from "../core/trajectory.ts";
 import { collect } from "./collectGroup.ts";
 import { ACTIVITY_EVENTS, historyIsLong, records } from "./config.ts";
+import { groupSettings } from "./groupSettings.ts";
 import { serveAnew } from "./policies.ts";
 import { mapWindow } from "./window.ts";
 
@@ -43,15 +44,12 @@ export async function evaluatePolicy(input: EvaluatePolicyInput): Promise<Evalua
       level: input.level,
       policy: input.policy,
       size: input.samples,
+      ...groupSettings(settings),
       seed: settings.evaluation.seed,
       // Neither the policy nor the iteration: policies are compared under the same random streams.
       randomKeys: ["evaluate", set.name, taskId],
-      limits: settings.rollout.limits,
       sampling: input.sampling,
-      sandbox: settings.sandbox,
       grading: input.grading,
-      reward: settings.reward,
-      policyServer: settings.policy,
       reuse: input.reuse ?? null,
     }),
   );

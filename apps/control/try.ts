@@ -8,6 +8,7 @@ import { HARNESS_VERSION } from "../../services/harness/index.ts";
 import { type Db, planTrial } from "../../services/store/index.ts";
 import { attributesOf, searchAttributes } from "../../workflows/attributes.ts";
 import type { collectGroup } from "../../workflows/collectGroup.ts";
+import { groupSettings } from "../../workflows/groupSettings.ts";
 import { QUEUES } from "../../workflows/queues.ts";
 import { type Failure, failureOf } from "./experiments.ts";
 
@@ -60,14 +61,10 @@ export async function startTrial({ db, client }: Context, choices: TrialChoices)
     level,
     policy,
     size: 1,
+    ...groupSettings(settings),
     seed,
     randomKeys: ["try", task.id, level],
-    limits: settings.rollout.limits,
-    sampling: settings.rollout.sampling,
-    sandbox: settings.sandbox,
     grading: evaluationGrading(settings, "cold"),
-    reward: settings.reward,
-    policyServer: settings.policy,
     reuse: null,
   };
   await client.workflow.start<typeof collectGroup>("collectGroup", {
