@@ -8,6 +8,7 @@
 import type { MetricMeter } from "@temporalio/common";
 import type { ActivityInterceptorsFactory } from "@temporalio/worker";
 import type {
+  AssembleInput,
   AssembleOutput,
   GroupInput,
   RolloutInput,
@@ -21,6 +22,7 @@ import { failureRule } from "../core/failures.ts";
 import type { SandboxRuntime } from "../services/sandbox/index.ts";
 import type { ArtifactStore } from "../services/store/index.ts";
 import type { Trainer } from "../services/trainers/index.ts";
+import { paceMeasures } from "./measures-pace.ts";
 
 /** The failure's type (core/failures.ts). What an activity throws once it was cancelled is no failure of its own. */
 function outcomeOf(error: unknown, cancelled: boolean): string {
@@ -45,15 +47,18 @@ function resultReaders(meter: MetricMeter): Readonly<Record<string, Reader>> {
   const rollouts = counter("tadpole_rollouts", "Rollouts delivered, by phase and exit");
   const turns = counter("tadpole_rollout_turns", "Model turns of the rollouts delivered");
   const tokens = counter("tadpole_generated_tokens", "Tokens sampled for the rollouts delivered");
+  const forks = counter("tadpole_rollout_forks", "Prompts of rollouts that did not extend what came before");
   const verdicts = counter("tadpole_verdicts", "Rollouts graded, by phase and outcome");
   const groups = counter("tadpole_groups", "Groups given to batches, kept or dropped as zero-variance");
+  const pace = paceMeasures(meter);
   const candidates = counter("tadpole_candidates", "Candidates validated: valid, or the gate that rejected");
   return {
     rollout: (input, result) => {
       const { phase } = (input as RolloutInput).group;
-      const { exit, turns: made, generatedTokens } = result as RolloutOutput;
+      const { exit, turns: made, generatedTokens, forks: forked = 0 } = result as RolloutOutput;
       rollouts.add(1, { phase, exit });
       turns.add(made, { phase });
+      forks.add(forked, { phase });
       tokens.add(generatedTokens, { phase });
     },
     verify: (input, result) => {
@@ -62,10 +67,11 @@ function resultReaders(meter: MetricMeter): Readonly<Record<string, Reader>> {
       verdicts.add(passes, { phase, outcome: "passed" });
       verdicts.add(size - passes, { phase, outcome: "failed" });
     },
-    assemble: (_input, result) => {
+    assemble: (input, result) => {
       const { kept, dropped } = result as AssembleOutput;
       groups.add(kept, { use: "kept" });
       groups.add(dropped, { use: "dropped" });
+      pace(input as AssembleInput, result as AssembleOutput);
     },
     validate: (_input, result) =>
       candidates.add(1, { outcome: (result as ValidateOutput).rejectedBy ?? "valid" }),
@@ -156,12 +162,20 @@ export function measuredSandboxes(runtime: SandboxRuntime, meter: MetricMeter): 
 export function measuredTrainer(trainer: Trainer, meter: MetricMeter): Trainer {
   const time = meter.createHistogram("tadpole_update", "float", "seconds", "Time of a policy update");
   const tokens = meter.createCounter("tadpole_trained_tokens", undefined, "Tokens that updates trained on");
+  const masked = meter.createCounter("tadpole_masked_tokens", undefined, "Of these, what the mask dropped");
+  const effective = meter.createCounter(
+    "tadpole_effective_tokens",
+    undefined,
+    "Effective sample size of the updates, in tokens",
+  );
   const ended = (seconds: number, outcome: string) => time.record(seconds, { outcome });
   return {
     name: trainer.name,
     async update(batch, parent, settings, progress) {
       const result = await timed(ended, () => trainer.update(batch, parent, settings, progress));
       tokens.add(result.metrics.trainableTokens);
+      masked.add(result.metrics.droppedTokens);
+      effective.add(Math.round(result.metrics.effectiveSampleSize));
       return result;
     },
     ...(trainer.open ? { open: (session) => trainer.open!(session) } : {}),

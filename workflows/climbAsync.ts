@@ -27,6 +27,9 @@ export interface ClimbAsyncInput extends ClimbInput {
   readonly carried?: ClimbAsyncState;
 }
 
+type Shown = Pick<ClimbStanding, "passes" | "lastUpdate" | "lastFailure">;
+const NOTHING_SHOWN: Shown = { passes: [], lastUpdate: null, lastFailure: null };
+
 interface ClimbAsyncState {
   readonly pace: PaceState;
   readonly dealt: DealtTasksState;
@@ -38,7 +41,7 @@ interface ClimbAsyncState {
   readonly last: Checkpoint | null;
   readonly time: TrainerTime | null;
   /** What the details say of the runs before. */
-  readonly shown: Pick<ClimbStanding, "passes" | "lastUpdate" | "lastFailure">;
+  readonly shown: Shown;
 }
 
 type Of<K extends PaceDecision["kind"]> = Extract<PaceDecision, { kind: K }>;
@@ -59,10 +62,7 @@ export async function climbAsync(input: ClimbAsyncInput): Promise<readonly Check
   let served = trained;
   let last = carried?.last ?? null;
   let time = carried?.time ?? null;
-  const { passes, lastUpdate, lastFailure } = carried?.shown ?? {
-    ...{ passes: [], lastUpdate: null, lastFailure: null },
-  };
-  const shown = { passes, lastUpdate, lastFailure };
+  const shown = { ...(carried?.shown ?? NOTHING_SHOWN) };
   const began = { at: Date.now(), update: last?.update ?? 0 };
   const flights = new Map<number, CancellationScope>();
   /** Everything that is going on: each takes itself out when it has ended. */

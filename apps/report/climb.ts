@@ -1,4 +1,6 @@
 /** The climb, update by update: reward, turns, groups without variance, entropy. */
+import { meanLag } from "../../core/lag.ts";
+import type { BatchPace } from "../../core/pace-record.ts";
 import type { UpdatePoint } from "../../services/store/index.ts";
 import { figure } from "./figure.ts";
 import type { Markup } from "./html.ts";
@@ -47,6 +49,22 @@ const QUANTITIES: readonly Quantity[] = [
     value: (point) => point.entropy,
     format: compact,
     least: [0],
+  },
+  {
+    title: "Lag",
+    note: "Mean age of a trained token, in versions of the policy.",
+    label: "versions",
+    value: (point) => (point.pace === null ? null : meanLag(point.pace.lags)),
+    format: compact,
+    least: [0, 1],
+  },
+  {
+    title: "Trainer idle",
+    note: "Share of the time since the climb's first update began in which none was made.",
+    label: "share of the time",
+    value: (point) => point.pace?.idleShare ?? null,
+    format: percent,
+    least: [0, 1],
   },
 ];
 
@@ -110,9 +128,26 @@ export function climbFigures(updates: readonly UpdatePoint[]): readonly Markup[]
   return QUANTITIES.flatMap((quantity) => quantityFigure(quantity, points) ?? []);
 }
 
+const tally = (counts: Readonly<Record<string, number>>): string | null =>
+  Object.entries(counts)
+    .map(([reason, count]) => `${count} ${reason}`)
+    .join(", ") || null;
+
+function paceCells(pace: BatchPace | null): (string | null)[] {
+  if (pace === null) return [null, null, null, null];
+  const tokens = pace.lags.reduce((sum, count) => sum + count, 0);
+  return [
+    pace.lags.map((count, lag) => `${lag}: ${percent(tokens === 0 ? 0 : count / tokens)}`).join(", "),
+    pace.idleShare === null ? null : percent(pace.idleShare, 1),
+    tally(pace.left.refreshed),
+    tally(pace.left.dropped),
+  ];
+}
+
 /** Every update in numbers. */
 export function updateRows(updates: readonly UpdatePoint[]) {
   const number = (value: number | null) => (value === null ? null : compact(value));
+  const paced = updates.some(({ pace }) => pace !== null);
   return {
     head: [
       "Update",
@@ -126,6 +161,7 @@ export function updateRows(updates: readonly UpdatePoint[]) {
       "Gradient norm",
       "Effective samples",
       "Masked tokens",
+      ...(paced ? ["Tokens by lag", "Trainer idle", "Sampled anew", "Left out"] : []),
     ],
     rows: updates.map((point) => [
       `${point.iteration}.${point.update}`,
@@ -139,6 +175,7 @@ export function updateRows(updates: readonly UpdatePoint[]) {
       number(point.gradientNorm),
       number(point.effectiveSampleSize),
       point.maskRate === null ? null : percent(point.maskRate, 1),
+      ...(paced ? paceCells(point.pace) : []),
     ]),
   };
 }

@@ -14,6 +14,8 @@ export class Engine {
   readonly #agenda: Agenda;
   readonly #settings: NodeSettings["engines"];
   #turns: Asked[] = [];
+  /** Of these, the one that ends first. */
+  #next: Asked | null = null;
   /** Steps since the beginning. */
   #steps = 0;
   #since = 0;
@@ -40,7 +42,9 @@ export class Engine {
   ask(prompt: number, tokens: number, context: number, done: () => void): void {
     this.#advance();
     const steps = tokens + this.#settings.prefillWeight * prompt;
-    this.#turns.push({ until: this.#steps + steps, context, done });
+    const turn = { until: this.#steps + steps, context, done };
+    this.#turns.push(turn);
+    if (this.#next === null || turn.until < this.#next.until) this.#next = turn;
     this.#replan();
   }
 
@@ -71,15 +75,18 @@ export class Engine {
 
   #replan(): void {
     const plan = ++this.#plan;
-    if (this.#paused || this.#turns.length === 0) return;
-    const next = this.#turns.reduce((least, turn) => (turn.until < least.until ? turn : least));
+    const next = this.#next;
+    if (this.#paused || next === null) return;
     const delay = Math.max(0, (next.until - this.#steps) * this.#stepSeconds);
     this.#agenda.after(delay, () => {
       if (plan !== this.#plan) return;
       this.#advance();
       // Rounding must not leave it a step short of its end.
       this.#steps = Math.max(this.#steps, next.until);
-      this.#turns = this.#turns.filter((turn) => turn !== next);
+      this.#turns.splice(this.#turns.indexOf(next), 1);
+      this.#next = null;
+      for (const turn of this.#turns)
+        if (this.#next === null || turn.until < (this.#next as Asked).until) this.#next = turn;
       this.#replan();
       next.done();
     });

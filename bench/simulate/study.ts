@@ -22,9 +22,9 @@ export interface Study {
   readonly largerBatch: readonly Grown[];
 }
 
-export const ENGINES = [6, 12, 24, 48, 64];
+export const ENGINES = [6, 16, 32, 64];
 /** Of the runs on more engines: a node ten times as large has ten times as much to simulate. */
-const GROWN_UPDATES = 10;
+const GROWN_UPDATES = 6;
 
 export const SCHEDULERS: readonly { readonly name: string; run(settings: NodeSettings): Outcome }[] = [
   { name: "lag 0", run: (settings) => runPaced(settings, paced(0, "finish")) },

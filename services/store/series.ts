@@ -1,5 +1,6 @@
 /** An experiment over its iterations and updates: what plots are drawn from. */
 import { sql } from "kysely";
+import type { BatchPace } from "../../core/pace-record.ts";
 import { type ProbeResult, poolTasks, probesOf } from "./pools.ts";
 import type { Executor } from "./rows.ts";
 import { currentTries } from "./summary.ts";
@@ -41,6 +42,8 @@ export interface UpdatePoint {
   readonly effectiveSampleSize: number | null;
   /** Share of trainable tokens the trust region dropped. */
   readonly maskRate: number | null;
+  /** Null where the climb was exact. */
+  readonly pace: BatchPace | null;
 }
 
 export interface TaskMix {
@@ -96,7 +99,7 @@ export async function updateSeries(db: Executor, experiment: string): Promise<Up
         (u.metrics->>'gradientNorm')::double precision as "gradientNorm",
         (u.metrics->>'effectiveSampleSize')::double precision as "effectiveSampleSize",
         (u.metrics->>'droppedTokens')::double precision
-          / nullif((u.metrics->>'trainableTokens')::double precision, 0) as "maskRate"
+          / nullif((u.metrics->>'trainableTokens')::double precision, 0) as "maskRate", b.pace
       from batches b
       left join updates u
         on u.experiment = b.experiment and u.iteration = b.iteration and u.try = b.try and u.update = b.update

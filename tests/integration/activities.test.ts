@@ -223,6 +223,46 @@ describe("assemble", () => {
     for (const { raw, advantage } of rows) expect(advantage).toBeCloseTo(raw === 1 ? 1 : -1, 5);
   });
 
+  describe("of an asynchronous climb", () => {
+    const left = { refreshed: { "too-slow": 1 }, dropped: {} };
+    const offer = (versions: readonly string[]) =>
+      call(createRecordActivities(services).assemble, {
+        scope: { experiment: "assemble", iteration: 1, try: 1 },
+        update: 4,
+        groups: ["assemble/aged"],
+        advantage: { estimator: "group-std-population" },
+        pace: { versions, left, waitedSeconds: 3, idleShare: 0.25 },
+      });
+
+    it("counts the tokens it trains on by their age, and records its pace", async () => {
+      const segments = [{ tokens: [1, 2, 3], trainable: [0, 1, 1], logProbs: [0, -0.5, -1] }] as const;
+      await recordGraded(services, group({ key: "assemble/aged" }), [
+        { outcome: "passed", segments },
+        { outcome: "failed", segments },
+      ]);
+      const asked = group({}).policy.id;
+      await services.db
+        .updateTable("rollouts")
+        .set({ versions: JSON.stringify({ [asked]: 5, newer: 2 }) })
+        .where("key", "=", "assemble/aged/0")
+        .execute();
+      const whole = await services.db
+        .selectFrom("rollouts")
+        .select("generated_tokens")
+        .where("key", "=", "assemble/aged/1")
+        .executeTakeFirstOrThrow();
+      const lags = [2, 5 + whole.generated_tokens];
+      expect(await offer([asked, "newer"])).toMatchObject({ kept: 1, lags });
+      expect((await recorded(4)).pace).toEqual({ lags, left, waitedSeconds: 3, idleShare: 0.25 });
+    });
+
+    it("holds no token that is too old, whoever offers its group", async () => {
+      await expect(offer(["newer", "newest"])).rejects.toThrow(
+        /assemble\/aged has tokens of .*, too old for update 4/,
+      );
+    });
+  });
+
   it("makes no batch of groups that are all without variance, and records that it did not", async () => {
     expect(await assemble(["assemble/solved", "assemble/unsolved"], 2)).toEqual({
       batch: null,

@@ -9,6 +9,7 @@ import { createPolicyServer, type PolicyServer } from "../../services/policy/ind
 import { createProcessRuntime, type SandboxSpec } from "../../services/sandbox/index.ts";
 import { createLocalArtifacts } from "../../services/store/index.ts";
 import { measuredArtifacts, measuredSandboxes } from "../../workers/measures.ts";
+import { paceMeasures } from "../../workers/measures-pace.ts";
 import { installRuntime } from "../../workers/metrics.ts";
 import { scrape, total } from "../support/scrape.ts";
 
@@ -88,6 +89,26 @@ describe("the endpoint of a worker", () => {
     await store.put(new Uint8Array(66), "log");
     expect(await store.get(ref)).toHaveLength(1234);
     expect(total(await scrape(url), "tadpole_artifact_bytes_total", { kind: "log" })).toBe(1300);
+  });
+
+  it("counts tokens of batches by their age, and groups that were left for theirs", async () => {
+    const count = paceMeasures(Runtime.instance().metricMeter);
+    const input = {
+      ...{ scope: { experiment: "e", iteration: 1, try: 1 }, update: 1, groups: ["g"] },
+      advantage: { estimator: "no-std" },
+    } as const;
+    const output = { batch: null, kept: 1, dropped: 0 };
+    count(input, output);
+    const left = { refreshed: { "too-slow": 2 }, dropped: { "too-old": 1 } };
+    const pace = { versions: ["a", "b"], left, waitedSeconds: 7.4, idleShare: 0.1 };
+    count({ ...input, pace }, { ...output, lags: [5, 30, 0, 0, 0, 0, 0, 0, 2, 1] });
+    const samples = await scrape(url);
+    expect(total(samples, "tadpole_batch_tokens_total", { lag: "1" })).toBe(30);
+    expect(total(samples, "tadpole_batch_tokens_total", { lag: "8+" })).toBe(3);
+    const stale = "tadpole_stale_groups_total";
+    expect(total(samples, stale, { fate: "refreshed", reason: "too-slow" })).toBe(2);
+    expect(total(samples, stale, { fate: "dropped", reason: "too-old" })).toBe(1);
+    expect(total(samples, "tadpole_trainer_wait_seconds_total")).toBe(7);
   });
 });
 

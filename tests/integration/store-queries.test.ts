@@ -164,6 +164,7 @@ describe("series", () => {
       gradientNorm: 2,
       effectiveSampleSize: 15,
       maskRate: 0.25,
+      pace: null,
     });
     expect(second).toMatchObject({ update: 2, policy: null, zeroVariance: 1, meanReward: 1, loss: null });
   });

@@ -1,4 +1,4 @@
-/** What is run for the recorder: an experiment that nobody touches, one that is steered in every way, and a scheduled run. */
+/** What is run for the recorder: an experiment that nobody touches, an asynchronous one, one that is steered in every way, and a scheduled run. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -38,6 +38,15 @@ export async function rehearse(session: Session, say: (line: string) => void): P
 
   await start("plain", "iterations=2");
   await ended("plain");
+
+  await start(
+    "paced",
+    "iterations=1",
+    "climb.updates=6",
+    "climb.pace.kind=async",
+    "climb.pace.trajectories=16",
+  );
+  await ended("paced");
 
   await start("steered", "iterations=3", "climb.updates=8", "seed=3");
   await steer(session, "steered", say);
