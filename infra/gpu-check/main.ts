@@ -50,7 +50,7 @@ function say(text: string): void {
 let limit = 0;
 
 async function run({ file, args, env }: Command): Promise<string> {
-  const left = limit * 1000 - (performance.now() - started);
+  const left = Math.floor(limit * 1000 - (performance.now() - started));
   const options = {
     env: { ...process.env, ...env },
     cwd: PACKAGE,

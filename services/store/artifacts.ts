@@ -29,7 +29,7 @@ import { ArtifactError } from "./errors.ts";
 export interface ArtifactStore {
   /**
    * Resolves when the content is durable, and is young again where it was there before: garbage collection leaves it alone until its caller
-   * has recorded it. The same content gives the same reference, but for `kind`.
+   * has recorded it. The same content gives the same reference, but for `kind`, whether it comes whole or in parts.
    */
   put(content: Content, kind: ArtifactKind): Promise<ArtifactRef>;
   /** Throws ArtifactError `missing` or `damaged`; never returns other bytes than were put. */

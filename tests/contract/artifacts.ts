@@ -39,6 +39,18 @@ export function artifactContract(name: string, open: () => Promise<ArtifactsUnde
       );
     });
 
+    it("takes a content in parts, however many and however small", async () => {
+      const bytes = Buffer.from(Array.from({ length: 5000 }, (_, i) => i % 251));
+      const parts = [...bytes].map((_, i) => bytes.subarray(i, i + 1));
+      for (const content of [parts, [bytes.subarray(0, 7), new Uint8Array(), bytes.subarray(7)]])
+        expect(await under.store.put(content, "batch")).toMatchObject({
+          sha256: sha256Of(bytes),
+          bytes: 5000,
+        });
+      const ref = await under.store.put(parts, "batch");
+      expect(Buffer.from(await under.store.get(ref))).toEqual(bytes);
+    });
+
     it("takes the same content from many writers at once", async () => {
       const bytes = new Uint8Array(100_000).fill(7);
       const refs = await Promise.all(Array.from({ length: 12 }, () => under.store.put(bytes, "batch")));
