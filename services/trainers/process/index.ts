@@ -9,11 +9,12 @@ import { type PolicyRef, policyId, policyKind } from "../../../core/policy.ts";
 import { materialise, packCheckpoint, removeFolders } from "../../checkpoints/index.ts";
 import { hashJson } from "../../hashing/index.ts";
 import type { ArtifactStore } from "../../store/index.ts";
+import { TrainerError } from "../errors.ts";
 import type { TrainedFile } from "../protocol.ts";
 import type { Trainer, TrainerSession, UpdateResult, UpdateSettings } from "../trainer.ts";
 import { connectTrainer } from "./connection.ts";
 import { type Orders, runOrder } from "./order.ts";
-import { findProcess } from "./session.ts";
+import { endProcess, findProcess } from "./session.ts";
 import { layOutState } from "./state.ts";
 import { WATCHDOG, type WatchdogLimits } from "./watchdog.ts";
 
@@ -43,8 +44,8 @@ export function createProcessTrainer(options: ProcessTrainerOptions): Trainer {
   return {
     name: kind,
 
-    async open(wanted) {
-      session = wanted;
+    async open({ size, dtype, packTokens, gradientCheckpointing }) {
+      session = { size, dtype, packTokens, gradientCheckpointing };
       for (const folder of Object.values(folders)) await mkdir(folder, { recursive: true });
     },
 
@@ -53,9 +54,11 @@ export function createProcessTrainer(options: ProcessTrainerOptions): Trainer {
       const { freshOptimizer, ...rest } = settings;
       const key = updateKey({ kind, session, batch, parent, settings });
       const model = await materialise(artifacts, parent, folders.parents);
-      const state = freshOptimizer ? null : await layOutState(artifacts, parent, folders.states);
       const file = join(folders.batches, `${batch.sha256}.arrow`);
-      await artifacts.getFile(batch, file);
+      const state = await onThisDisk(options.folder, async () => {
+        await artifacts.getFile(batch, file);
+        return freshOptimizer ? null : layOutState(artifacts, parent, folders.states);
+      });
       const orders: Orders = {
         folder: folders.session,
         wanted: { command, session },
@@ -76,8 +79,11 @@ export function createProcessTrainer(options: ProcessTrainerOptions): Trainer {
 
     async close() {
       const found = await findProcess(folders.session);
-      const listening = await found?.session();
-      const connection = listening == null ? null : await connectTrainer(listening);
+      if (found === null) return;
+      const listening = await found.session();
+      // One that does not listen yet has nothing in hand.
+      if (listening === null) return endProcess(found);
+      const connection = await connectTrainer(listening);
       if (connection === null) return;
       connection.send({ op: "stop" }, () => {});
       connection.end();
@@ -117,6 +123,19 @@ async function result(
     policy: { id, checkpoint, parent: parent.id, step: trained.step },
     metrics: trained.metrics,
   };
+}
+
+/** Throws TrainerError `disk` where there is no room for what `work` writes. */
+async function onThisDisk<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOSPC" && code !== "EDQUOT") throw error;
+    throw new TrainerError("disk", `no space left in ${folder} for what an update reads: free some`, {
+      cause: error,
+    });
+  }
 }
 
 /** Removes all of a folder but these names. */
