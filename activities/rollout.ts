@@ -2,6 +2,7 @@
 import { CancelledFailure } from "@temporalio/activity";
 import { errorKind } from "../core/errors.ts";
 import type { TokensByPolicy } from "../core/lag.ts";
+import { isEngineKind } from "../core/policy.ts";
 import { random } from "../core/random.ts";
 import { mayReuseGroup } from "../core/reuse.ts";
 import type { FileChange } from "../core/task.ts";
@@ -108,6 +109,7 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
           limits: group.limits,
           sampling: group.sampling,
           turnSeed: (turn) => random(group.seed, ...group.randomKeys, member, turn).seed32(),
+          affinity: key,
           sandbox: restored.sandbox,
           client: services.policy.client(group.policyServer),
           template: await services.policy.template(group.policy, group.policyServer),
@@ -146,13 +148,19 @@ export async function rollout(services: SandboxServices, input: RolloutInput): P
           model_seconds: outcome.modelSeconds,
           tool_seconds: outcome.toolSeconds,
         });
-        return { ...summary(row), failure: attempt.previous?.error ?? null };
+        const forks = trajectory.segments.length - 1;
+        return {
+          ...summary(row),
+          ...(forks > 0 ? { forks } : {}),
+          failure: attempt.previous?.error ?? null,
+        };
       } catch (error) {
         // Its turns stay, and so does its being current: the next attempt goes on from here.
         if (signal.aborted) throw new CancelledFailure("the rollout was cancelled");
         // A restarted policy server serves only what it was told to: tell it, then let the slot's next attempt run.
         // Where that fails too, the next attempt meets the same server.
-        if (errorKind(error) === "not-served")
+        // Engines serve one version at a time, which may be a newer one by now: the worker beside them decides (services/publication).
+        if (errorKind(error) === "not-served" && !isEngineKind(group.policyServer.kind))
           await services.policy.publish(group.policy, group.policyServer).catch(() => undefined);
         throw await afterFailure(services.db, slot, attempt.fence, error);
       } finally {

@@ -208,6 +208,8 @@ export interface RolloutOutput {
   readonly exit: string;
   readonly turns: number;
   readonly generatedTokens: number;
+  /** How often its prompt was no extension of what came before, so that a new segment began; absent when never. */
+  readonly forks?: number;
   /** Of the attempt before the one that was accepted, for people; absent when there was none. */
   readonly failure?: string | null;
 }
@@ -273,6 +275,8 @@ export interface UpdateInput {
   readonly freshOptimizer: boolean;
   readonly loss: ExperimentSettings["loss"];
   readonly optimizer: ExperimentSettings["optimizer"];
+  /** What a trainer process trains with; absent for the embedded policy. */
+  readonly trainer?: ExperimentSettings["trainer"];
   readonly reuse?: Reuse | null;
 }
 

@@ -106,11 +106,12 @@ function checkPolicy({ policy, climb, rollout }: ExperimentSettings): Inconsiste
     });
   if (policy.kind === "stand-in") found.push(...checkStandInLimits(rollout.limits, ["rollout", "limits"]));
   const { temperature, topP, topK, minP } = rollout.sampling;
-  // The nano trainer computes p from the whole softmax; a recorded q of another distribution would bias every ratio.
-  if (policy.kind === "nano" && (temperature !== 1 || topP !== 1 || topK !== 0 || minP !== 0))
+  const isPlain = temperature === 1 && topP === 1 && topK === 0 && minP === 0;
+  // Trainers compute p from the whole softmax; a recorded q of another distribution would bias every ratio.
+  if (!isPlain && (policy.kind === "nano" || isEngineKind(policy.kind)))
     found.push({
       path: ["rollout", "sampling"],
-      expected: "temperature 1, topP 1, topK 0, minP 0 where policy.kind is nano",
+      expected: `temperature 1, topP 1, topK 0, minP 0 where policy.kind is ${policy.kind}`,
     });
   return found;
 }
