@@ -33,10 +33,11 @@ describe("the torch package", () => {
   });
 
   it("keeps its linter's rules", async () => {
-    const check = await python(["-m", "ruff", "check", "--no-cache", "."]);
-    expect(check.code, check.stdout).toBe(0);
-    const format = await python(["-m", "ruff", "format", "--no-cache", "--check", "."]);
-    expect(format.code, format.stdout).toBe(0);
+    const places = ["--no-cache", "--config", "pyproject.toml", ".", join(import.meta.dirname, "python")];
+    for (const command of [["check"], ["format", "--check"]]) {
+      const { code, stdout } = await python(["-m", "ruff", ...command, ...places]);
+      expect(code, stdout).toBe(0);
+    }
   });
 
   it("updates, warms up and scores from the command line", async () => {

@@ -10,7 +10,7 @@ from tadpole_torch.advantage import advantages
 from tadpole_torch.batch import read_batch
 from tadpole_torch.device import Place, make_repeatable
 from tadpole_torch.loss import LossSums
-from tadpole_torch.packing import make_packs
+from tadpole_torch.packing import Pack, make_packs
 from tadpole_torch.settings import loss_settings
 from tadpole_torch.update import Session, Trainee
 
@@ -29,7 +29,7 @@ def keep(module: torch.nn.Module, given: object, found: tuple[torch.Tensor, torc
 trainee.scorer.register_forward_hook(keep)
 
 
-def packs_of(batch: str) -> list:
+def packs_of(batch: str) -> list[Pack]:
     return make_packs(read_batch(Path(batch)), trainee.session.pack_tokens, trainee.vocabulary)
 
 
@@ -70,7 +70,7 @@ def weights(batch: str, gradient: list[float]) -> dict:
     return {"largest": largest, "farthest": farthest}
 
 
-def _score(pack) -> tuple[torch.Tensor, torch.Tensor]:
+def _score(pack: Pack) -> tuple[torch.Tensor, torch.Tensor]:
     return trainee.scorer(pack.input_ids, pack.position_ids, pack.sources, pack.targets)
 
 
