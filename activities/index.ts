@@ -10,7 +10,7 @@ import {
   StoreError,
 } from "../services/store/index.ts";
 import { assemble } from "./assemble.ts";
-import { withFailures } from "./context.ts";
+import { heartbeating, withFailures } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
 import { filter } from "./filter.ts";
 import { harden } from "./harden.ts";
@@ -111,7 +111,8 @@ export function createSandboxActivities(
 
 export function createGpuActivities(services: GpuServices): GpuActivities {
   return withHold(services, {
-    publish: ({ policy, policyServer }) => services.policy.publish(policy, policyServer),
+    publish: ({ policy, policyServer }) =>
+      heartbeating(({ signal }) => services.policy.publish(policy, policyServer, signal)),
     startPolicy: (input) => startPolicy(services, input),
     update: (input) => update(services, input),
   });

@@ -19,8 +19,8 @@ export interface PolicyAccess {
   client(server: PolicyServerSettings): PolicyClient;
   /** Of an engine kind: by the tokenizer and chat template of the checkpoint. */
   template(policy: PolicyRef, server: PolicyServerSettings): Promise<PolicyTemplate>;
-  /** Loads the policy on the server and returns once the server proves that it serves it. */
-  publish(policy: PolicyRef, server: PolicyServerSettings): Promise<void>;
+  /** Loads the policy on the server and returns once the server proves that it serves it. To engines only the worker beside them can. */
+  publish(policy: PolicyRef, server: PolicyServerSettings, signal?: AbortSignal): Promise<void>;
 }
 
 export interface EnvironmentAccess {

@@ -30,6 +30,7 @@ const order = [
   "evaluate",
   "evaluation",
   "policy",
+  "engines",
   "task",
   "pool",
   "cost",

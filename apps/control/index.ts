@@ -12,6 +12,7 @@ export {
 export { showCost } from "./cost.ts";
 export { PageError, type PageErrorKind } from "./cursors.ts";
 export { diffTries, type Part } from "./diff.ts";
+export { listServed, type ServedEngine } from "./engines.ts";
 export {
   type EvaluationId,
   type EvaluationState,

@@ -4,6 +4,7 @@ import { z } from "zod";
 import {
   exportPolicy,
   importsPage,
+  listServed,
   policiesPage,
   removeImported,
   rolloutsPage,
@@ -146,6 +147,16 @@ export function recordRoutes(api: Api, { session }: ApiContext): void {
       response: one("As tadpole rollout show --json writes it."),
     },
     handler: ({ params }) => showRollout(session, params.key) as never,
+  });
+  api.route({
+    method: "GET",
+    url: "/v1/engines",
+    schema: {
+      tags: ["policies"],
+      summary: "What each inference engine serves, since when, and why one is out",
+      response: { 200: json(record, "As tadpole engines --json writes it."), ...problems() },
+    },
+    handler: () => listServed(session) as never,
   });
   api.route({
     method: "GET",
