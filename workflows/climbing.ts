@@ -11,6 +11,7 @@ import type { Scope } from "../core/scope.ts";
 import { attributesOf, searchAttributes } from "./attributes.ts";
 import type { AdmittedTask } from "./calibrateTask.ts";
 import { collectGroup, type GrownGroup } from "./collectGroup.ts";
+import { groupSettings } from "./groupSettings.ts";
 
 export interface ClimbInput {
   readonly scope: Scope;
@@ -45,6 +46,7 @@ export function collectClimbGroup(
   const { scope, settings } = input;
   const plan = groupPlan(settings);
   const group: GroupInput = {
+    ...groupSettings(settings),
     scope,
     phase: "climb",
     key,
@@ -52,14 +54,7 @@ export function collectClimbGroup(
     level: task.level,
     policy,
     size: settings.climb.groupSize,
-    seed: settings.seed,
     randomKeys,
-    limits: settings.rollout.limits,
-    sampling: settings.rollout.sampling,
-    sandbox: settings.sandbox,
-    grading: settings.grading,
-    reward: settings.reward,
-    policyServer: settings.policy,
     reuse: input.reuse ?? null,
   };
   return executeChild(collectGroup, {
