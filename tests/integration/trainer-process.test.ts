@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ArtifactRef } from "../../core/artifact.ts";
 import { readManifest } from "../../services/checkpoints/index.ts";
-import { encodeBatch, type Trainer } from "../../services/trainers/index.ts";
+import { createProcessTrainer, encodeBatch, type Trainer } from "../../services/trainers/index.ts";
 import { findProcess, sessionFiles } from "../../services/trainers/process/session.ts";
 import { SETTINGS } from "../contract/trainer.ts";
 import { openTiny, TINY_COMMAND, TINY_SESSION, type Tiny } from "../support/tiny-trainer/open.ts";
@@ -63,15 +63,12 @@ describe("a trainer process fails by name", () => {
   });
 
   it("a program that is not there", async () => {
-    const trainer = await tiny.trainer();
-    const { createProcessTrainer } = await import("../../services/trainers/index.ts");
     const missing = createProcessTrainer({
       ...{ kind: "torch", command: ["/nowhere/python"], folder: join(tiny.folder, "none") },
       artifacts: tiny.artifacts,
     });
     await missing.open!(TINY_SESSION);
     await expect(update(missing)).rejects.toThrow(/did not start \(exit code 127\).*\/nowhere\/python/s);
-    await trainer.close();
   });
 });
 
@@ -197,6 +194,21 @@ describe("a session", () => {
     await update(trainer);
     expect(await pid()).not.toBe(first);
     expect((await findProcess(tiny.sessionOf()))!.launch.command).toEqual(TINY_COMMAND);
+  });
+
+  it("whose own disk is full says so, before anything starts", async () => {
+    const full = Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+    const trainer = createProcessTrainer({
+      ...{ kind: "torch", command: TINY_COMMAND, folder: join(tiny.folder, "full") },
+      artifacts: {
+        ...tiny.artifacts,
+        getFile: (ref, file) =>
+          ref.kind === "batch" ? Promise.reject(full) : tiny.artifacts.getFile(ref, file),
+      },
+    });
+    await trainer.open!(TINY_SESSION);
+    await expect(update(trainer)).rejects.toMatchObject({ name: "TrainerError", kind: "disk" });
+    expect(await findProcess(tiny.sessionOf("full"))).toBeNull();
   });
 
   it("reads every file of its parent by its hash: a missing one is told, and nothing starts", async () => {
