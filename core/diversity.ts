@@ -1,5 +1,5 @@
 /** Which candidates of a pool are too much like those taken before: caps by attribute, and sketches that are too close. */
-import { random } from "./random.ts";
+import { shortName } from "./candidates.ts";
 import { SKETCH_LENGTH, sketchDistance } from "./similarity.ts";
 import type { DiversityCaps } from "./synthesis.ts";
 
@@ -24,7 +24,6 @@ export interface Taken {
 export type Likeness = "same file" | "same operator" | "same origin" | "near-duplicate";
 
 const NOTHING: Taken = { counts: {}, sketches: "" };
-const shortName = (name: string): string => random(0, name).seed32().toString(36);
 
 export class Diversity {
   readonly #caps: DiversityCaps;

@@ -1,8 +1,7 @@
 /** A stream of unlike candidates in index order: synthesised in small batches, duplicates and what there is enough of left out. */
 import type { CandidateRef, SynthesiseInput } from "../activities/types.ts";
-import { shortKey } from "../core/candidates.ts";
+import { shortKey, shortName } from "../core/candidates.ts";
 import { Diversity, type Likeness, type Taken } from "../core/diversity.ts";
-import { random } from "../core/random.ts";
 import type { DiversityCaps } from "../core/synthesis.ts";
 import { sandboxes } from "./config.ts";
 
@@ -29,8 +28,6 @@ export interface CandidateStreamState {
 export type LeftOutReason = Likeness | "nothing drawn" | "duplicate" | "same function" | "unnamed";
 
 const EMPTY: CandidateStreamState = { from: 0, queue: [], seen: [], perFunction: {}, leftOut: {} };
-
-const shortName = (name: string): string => random(0, name).seed32().toString(36);
 
 export class CandidateStream {
   readonly #source: Omit<SynthesiseInput, "from" | "count">;

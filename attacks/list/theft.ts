@@ -1,13 +1,12 @@
 /** Reading what is kept from the agent: the reference solution, the hidden tests, the host's own files. */
+import { quoteShell } from "../../core/shell.ts";
 import type { Attack, Control, Target } from "../types.ts";
 
 const mounted = (mountAt: string): Control => ({ kind: "planted", mountAt });
 
 /** Files that hold the text of solution or hidden test, with the lines. */
 const search = ({ secrets }: Target, where: string): string =>
-  `timeout 50 grep -rsF -e ${quote(secrets.gold)} -e ${quote(secrets.hidden)} ${where}`;
-
-const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+  `timeout 50 grep -rsF -e ${quoteShell(secrets.gold)} -e ${quoteShell(secrets.hidden)} ${where}`;
 
 export const THEFT: readonly Attack[] = [
   {

@@ -34,6 +34,7 @@ export const go = treeLanguage({
   name: "go",
   grammar: "go",
   extensions: [".go"],
+  comment: "//",
   operators: OPERATORS,
   stubs: [' panic("not implemented") '],
   isFunction,

@@ -3,7 +3,7 @@ import { languageOf } from "./known.ts";
 
 export { applyEdit, innermostFunction, MODULE_FUNCTION } from "../javascript/index.ts";
 export { exactTokens, sameProgram } from "./exact-tokens.ts";
-export { languageOf } from "./known.ts";
+export { isCode, languageOf } from "./known.ts";
 export { compareFunctions } from "./own-texts.ts";
 export type { Language, SourceEdit, SourceFunction } from "./types.ts";
 

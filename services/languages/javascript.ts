@@ -9,6 +9,7 @@ import type { Language } from "./types.ts";
 export const javascript: Language = {
   name: "javascript",
   extensions: [".js", ".cjs", ".mjs"],
+  comment: "//",
   operators: OPERATORS,
   parses,
   edits: enumerateEdits,

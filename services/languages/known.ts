@@ -15,3 +15,8 @@ const byExtension = new Map(
 export function languageOf(file: string): Language | null {
   return byExtension.get(extname(file)) ?? null;
 }
+
+const CODE = /\.(?:[cm]?[jt]sx?|py|go)$/;
+
+/** By its path: a file of a program, in a language that tasks are made in. */
+export const isCode = (path: string): boolean => CODE.test(path);

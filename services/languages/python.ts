@@ -26,6 +26,7 @@ export const python = treeLanguage({
   name: "python",
   grammar: "python",
   extensions: [".py"],
+  comment: "#",
   operators: OPERATORS,
   stubs: ["raise NotImplementedError", "return None"],
   isFunction,

@@ -12,6 +12,7 @@ export interface TreeRules extends FunctionRules {
   readonly name: LanguageName;
   readonly grammar: GrammarName;
   readonly extensions: readonly string[];
+  readonly comment: string;
   readonly operators: readonly string[];
   readonly stubs: readonly string[];
   /** Proposes every edit, in any order; where two are the same, the first of `operators` names it. */
@@ -68,6 +69,7 @@ export function treeLanguage(rules: TreeRules): Language {
   return {
     name: rules.name,
     extensions: rules.extensions,
+    comment: rules.comment,
     operators: rules.operators,
     stubs: rules.stubs,
     parses: (text) => analysisOf(text).root !== null,

@@ -15,6 +15,8 @@ export interface Language {
   readonly name: LanguageName;
   /** With the dot. */
   readonly extensions: readonly string[];
+  /** What begins a comment that ends with its line. */
+  readonly comment: string;
   /** Names of the edit operators, in the order in which generators draw from them. */
   readonly operators: readonly string[];
   /** True for a source that the language's grammar accepts whole. What only a compiler sees (types, unused names) is not asked. */

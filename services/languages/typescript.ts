@@ -5,6 +5,7 @@ import { OPERATORS, proposeEdits } from "./typescript-edits.ts";
 
 const rules: Omit<TreeRules, "name" | "grammar" | "extensions"> = {
   ...FUNCTION_RULES,
+  comment: "//",
   operators: OPERATORS,
   stubs: [' throw new Error("not implemented"); '],
   edits: proposeEdits,

@@ -8,6 +8,7 @@
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { FileChange, StatementLevel, Task, TypeCheck } from "../../core/task.ts";
+import { isCode } from "../languages/index.ts";
 import { baseTexts, filesOf } from "./base-tree.ts";
 import { textsOf } from "./changes.ts";
 import { mentionsOf } from "./mentions.ts";
@@ -29,7 +30,6 @@ interface Need {
 /** Shorter texts are in everything. */
 const TELLING_TEXT = 4;
 const BINARY = "\0";
-const SOURCE_FILE = /\.([cm]?[jt]sx?|py|go)$/;
 
 /** Text files of the tree that the agent is given, by path. */
 export function agentTree(root: string, task: Pick<Task, "base" | "hiddenFiles">): Map<string, string> {
@@ -51,7 +51,7 @@ export function hiddenTests(root: string, task: Pick<Task, "hiddenFiles" | "veri
     }
   for (const [path, text] of textsOf(task.verifier?.files ?? [])) tests.set(path, text);
   // A check of its type lies outside of the tree.
-  return new Map([...tests].filter(([path]) => SOURCE_FILE.test(path) && !path.startsWith("/")));
+  return new Map([...tests].filter(([path]) => isCode(path) && !path.startsWith("/")));
 }
 
 const squeeze = (text: string): string => text.replace(/\s+/g, " ").trim();
@@ -131,7 +131,7 @@ export function testNeeds(
   const needs = new Map<string, Need>();
   const need = (found: Need): void => void needs.set(found.what, found);
   for (const [path, text] of textsOf(gold)) {
-    if (!SOURCE_FILE.test(path)) continue;
+    if (!isCode(path)) continue;
     for (const name of new Set(wordsOf(text)))
       if (names.has(name) && !seenWords.has(name) && !BUILT_IN.has(name)) need(word("the name", name));
     for (const own of mentionsOf(path, text).texts) {

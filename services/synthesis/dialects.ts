@@ -1,6 +1,7 @@
 /** The scripts of reproductions, by language: what they print for a call is one line, its value or the first line of its error. */
+
+import { quoteShell } from "../../core/shell.ts";
 import type { Reproduction } from "../../core/task.ts";
-import { quoteShell } from "./shell.ts";
 
 export interface Dialect {
   /** The command of a reproduction: one line of output for each call. */

@@ -5,6 +5,7 @@ import { composeChanges } from "../../core/changes.ts";
 import type { FileChange, TestCommand, Verifier } from "../../core/task.ts";
 import { commandsOfEntry } from "../environments/index.ts";
 import type { PreparedEnvironment } from "../environments/types.ts";
+import { isCode } from "../languages/index.ts";
 import { textsOf } from "./changes.ts";
 import { type CheckParts, checkOf } from "./checks/index.ts";
 import type { Candidate } from "./types.ts";
@@ -60,11 +61,9 @@ function testCommands(environment: PreparedEnvironment, candidate: Candidate): r
   return commandsOfEntry({ ...entry, tests: [...known, ...added] }, has);
 }
 
-const CODE = /\.(?:[cm]?[jt]sx?|py|go)$/;
-
 /** With tape each file is a program of its own, and what does not load tape is no test but something that tests load. */
 function testFiles(framework: string, tests: readonly FileChange[]): string[] {
   return [...textsOf(tests)]
-    .filter(([path, text]) => CODE.test(path) && (framework !== "tape" || /["']tape["']/.test(text)))
+    .filter(([path, text]) => isCode(path) && (framework !== "tape" || /["']tape["']/.test(text)))
     .map(([path]) => path);
 }

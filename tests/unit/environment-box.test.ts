@@ -16,7 +16,7 @@ const environment = (image: PreparedEnvironment["image"]) =>
     ...{ key: "boxed@1", root: folder, image, env: { LANG: "C" } },
     mounts: [{ source: folder, target: "/own" }],
   }) as unknown as PreparedEnvironment;
-const image = { id: `sha256:${"0".repeat(64)}`, workdir: "/srv" } as PreparedEnvironment["image"];
+const image = { reference: `sha256:${"0".repeat(64)}`, workdir: "/srv" };
 const given = { overlay: [], limits: TEST_LIMITS };
 
 it("has the environment's root, image, variables and mounts, but for other mounts that are given", () => {
@@ -28,7 +28,10 @@ it("has the environment's root, image, variables and mounts, but for other mount
 });
 
 it("is the image's for a reproduction, too: a runtime without images refuses it", async () => {
-  const parts = { runtime: createProcessRuntime({ root: join(folder, "boxes") }), limits: TEST_LIMITS };
+  const parts = {
+    runtime: createProcessRuntime({ root: join(folder, "boxes"), nodePath: process.execPath }),
+    limits: TEST_LIMITS,
+  };
   await expect(
     runCommand(parts, { environment: environment(image), overlay: [] }, "true"),
   ).rejects.toMatchObject({ name: "SandboxError", kind: "unavailable", message: /image/ });

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { quoteShell } from "../../core/shell.ts";
 import type { FileChange } from "../../core/task.ts";
 import type { PreparedEnvironment } from "../../services/environments/index.ts";
 import { harborFolder } from "../../services/formats/harbor/export.ts";
 import { readHarborTask } from "../../services/formats/harbor/import.ts";
-import { quoted } from "../../services/formats/harbor/scripts.ts";
 import { MARKER, writeExport, writeFiles } from "../../services/formats/output.ts";
 import { tinyEnvironment, tinyStatement, tinyTask } from "../support/tiny-environment.ts";
 
@@ -100,7 +100,7 @@ describe("an exported task", () => {
 
 describe("words of a shell", () => {
   it.each(["a b", "it's", '$(x) `y` \\ "z"', "-rf", "a\nb"])("%j is one word", (word) => {
-    expect(execFileSync("sh", ["-c", `printf %s ${quoted(word)}`], { encoding: "utf8" })).toBe(word);
+    expect(execFileSync("sh", ["-c", `printf %s ${quoteShell(word)}`], { encoding: "utf8" })).toBe(word);
   });
 });
 

@@ -2,11 +2,11 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { quoteShell } from "../../core/shell.ts";
 import type { Statement, StatementLevel, Task } from "../../core/task.ts";
 import { writeText } from "../../services/synthesis/changes.ts";
 import { findLeaks, writeStatement } from "../../services/synthesis/index.ts";
 import { goldLines, windowOf } from "../../services/synthesis/leaks.ts";
-import { quoteShell } from "../../services/synthesis/shell.ts";
 import { printedKind, symptom } from "../../services/synthesis/symptom.ts";
 
 const source = [

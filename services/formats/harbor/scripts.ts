@@ -1,11 +1,9 @@
 /** The texts of an exported task that programs read: Dockerfile and scripts. Pure. */
+import { quoteShell } from "../../../core/shell.ts";
 import type { FileChange } from "../../../core/task.ts";
 
 /** The working tree of every box. */
 export const WORKDIR = "/repo";
-
-/** One word of a shell command. */
-export const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
 const ARCHIVE = "/logs/artifacts/repo.tar";
 
@@ -16,7 +14,7 @@ export const COLLECT = {
   command: (excluded: readonly string[]): string =>
     [
       `rm -rf ${ARCHIVE} && mkdir -p /logs/artifacts && tar -C ${WORKDIR}`,
-      ...excluded.map((path) => `--exclude=${quoted(`./${path}`)}`),
+      ...excluded.map((path) => `--exclude=${quoteShell(`./${path}`)}`),
       `-cf ${ARCHIVE} .`,
     ].join(" "),
 };
@@ -51,7 +49,7 @@ export function solveScript(gold: readonly FileChange[]): string {
     "#!/bin/bash",
     "set -euo pipefail",
     `cd ${WORKDIR}`,
-    ...removed.map(({ path }) => `rm -f -- ${quoted(path)}`),
+    ...removed.map(({ path }) => `rm -f -- ${quoteShell(path)}`),
     ...(written.length === 0
       ? []
       : [`cp -R --preserve=mode,links --remove-destination /solution/tree/. ${WORKDIR}/`]),

@@ -1,4 +1,5 @@
 /** Bash that runs a row's tests in its box, and the verifier made of it. */
+import { quoteShell } from "../../../core/shell.ts";
 import type { FileChange, ReportFormat, StatusMap, Verifier } from "../../../core/task.ts";
 
 /** Where the repository lies in images of the family. */
@@ -93,7 +94,7 @@ export function exactVerifier(exact: StatusMap): Verifier {
 
 /** For Bash, whatever the text holds. */
 export const quoted = (text: string): string =>
-  /^[A-Za-z0-9_./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  /^[A-Za-z0-9_./@%+=:,-]+$/.test(text) ? text : quoteShell(text);
 
 /** A user's or a row's command with the tests' files in it. */
 export function withTests(command: string, tests: readonly string[]): string {

@@ -3,8 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { PreparedEnvironment } from "../../environments/types.ts";
 import { testMounts } from "../../grading/index.ts";
-
-const CODE = /\.(?:[cm]?[jt]sx?|py|go)$/;
+import { isCode } from "../../languages/index.ts";
 
 const below = (path: string, folders: readonly string[]): boolean =>
   folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
@@ -17,7 +16,7 @@ export function codeFiles({ root, entry }: Pick<PreparedEnvironment, "root" | "e
       const path = folder === "" ? item.name : `${folder}/${item.name}`;
       if (below(path, skip)) return [];
       if (item.isDirectory()) return visit(path);
-      return item.isFile() && CODE.test(path) ? [path] : [];
+      return item.isFile() && isCode(path) ? [path] : [];
     });
   return visit("").sort();
 }

@@ -44,8 +44,7 @@ function derive(trial: Trial) {
 function withComment(path: string, text: string): string | undefined {
   const language = languageOf(path);
   if (language === null || text === "") return undefined;
-  const mark = language.name === "python" ? "#" : "//";
-  const other = `${text.replace(/\n$/, "")}\n${mark} the end\n`;
+  const other = `${text.replace(/\n$/, "")}\n${language.comment} the end\n`;
   return language.parses(other) ? other : undefined;
 }
 

@@ -3,6 +3,7 @@
  * Hunks are dropped only where a candidate brings its own tests: an operator's edit is one hunk, and a combination's edits were tried alone.
  */
 import type { FileChange } from "../../../core/task.ts";
+import { languageOf } from "../../languages/index.ts";
 import { baseText } from "../base-tree.ts";
 import { textsOf, writeText } from "../changes.ts";
 import { codeFiles } from "../checks/files.ts";
@@ -77,8 +78,8 @@ function unrelated(trial: Trial): WrongSolution {
   const path = trial.candidate.gold.find(({ kind, path }) => kind === "write" && before(path) !== "")?.path;
   const note = writeText("notes/unrelated.txt", "nothing\n");
   if (path === undefined) return { what: "an unrelated file", change: [note] };
-  const comment = path.endsWith(".py") ? "# nothing" : "// nothing";
-  const text = `${before(path).replace(/\n$/, "")}\n${comment}\n`;
+  const mark = languageOf(path)?.comment ?? "//";
+  const text = `${before(path).replace(/\n$/, "")}\n${mark} nothing\n`;
   return { what: "an unrelated comment and file", change: [note, writeText(path, text)] };
 }
 
