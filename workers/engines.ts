@@ -1,6 +1,6 @@
 /** Engines as a worker's rollouts reach them: one fleet for all that name the same ones, and the templates of their checkpoints. */
 import type { MetricMeter } from "@temporalio/common";
-import type { PolicyAccess, PolicyServerSettings } from "../activities/index.ts";
+import type { PolicyAccess } from "../activities/index.ts";
 import { isEngineKind } from "../core/policy.ts";
 import {
   createEngineFleet,
@@ -47,8 +47,10 @@ function fleetMetrics(meter: MetricMeter): FleetWatch {
   };
 }
 
+type Server = Parameters<PolicyAccess["client"]>[0];
+
 /** Null for a server that is no engine. */
-function settingsOf({ kind, engines, apiKeyEnv }: PolicyServerSettings) {
+function settingsOf({ kind, engines, apiKeyEnv }: Server) {
   return isEngineKind(kind) && engines != null ? { kind, engines, apiKeyEnv } : null;
 }
 

@@ -310,3 +310,39 @@ describe("a sandbox that is lost", () => {
   it("is no sample otherwise", () =>
     expect(lostFor(false)).rejects.toMatchObject({ kind: "lost", outOfMemory: false }));
 });
+
+describe("a turn that waits for an engine", () => {
+  it("is not cut off for the wait, and all turns of the rollout ask for the same engine", async () => {
+    sandbox = await openFolder({});
+    const { client } = sayer([bash("true"), bash("true"), "done"]);
+    const affinities: (string | undefined)[] = [];
+    const waiting: RolloutRequest["client"] = {
+      ...client,
+      complete: async (turn) => {
+        affinities.push(turn.affinity);
+        const reply = await client.complete(turn);
+        return { ...reply, usage: { ...reply.usage, queueSeconds: 3600 } };
+      },
+    };
+    const limits = { maxContextTokens: 100_000, maxTurns: 20, maxTokensPerTurn: 5000, maxSeconds: 60 };
+    const more = { client: waiting, limits, affinity: "group/3" };
+    const { trajectory, modelSeconds } = await rolloutOf([], sandbox, more);
+    expect(trajectory).toMatchObject({ exit: "agent", turns: { length: 3 } });
+    expect(modelSeconds).toBe(0);
+    expect(affinities).toEqual(["group/3", "group/3", "group/3"]);
+  });
+
+  it("counts for what the policy itself took", async () => {
+    sandbox = await openFolder({});
+    const { client } = sayer(["done"]);
+    const slow: RolloutRequest["client"] = {
+      ...client,
+      complete: async (turn) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return client.complete(turn);
+      },
+    };
+    const { modelSeconds } = await rolloutOf([], sandbox, { client: slow });
+    expect(modelSeconds).toBeGreaterThan(0);
+  });
+});
