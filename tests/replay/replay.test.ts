@@ -18,6 +18,7 @@ describe("stored histories", () => {
     const workflows = [
       "calibrateTask",
       "climb",
+      "climbAsync",
       "collectGroup",
       "evaluatePolicy",
       "fillTaskPool",
