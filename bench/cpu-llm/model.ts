@@ -25,7 +25,9 @@ const HELP = `usage: npm run gpu-path:model [-- options]
 
 exit codes: 0 made, or there already; 1 it did not learn enough; 2 bad arguments`;
 
-const EXERCISES_PER_ROUND = 2048;
+/** Copying is learnt at once, after some ten thousand exercises; from there on it is learnt in small steps. */
+const FIRST_ROUND = { exercises: 12_288, learningRate: "1.5e-3" } as const;
+const NEXT_ROUNDS = { exercises: 1024, learningRate: "5e-4" } as const;
 const TRIED = 96;
 
 interface Options {
@@ -89,7 +91,8 @@ async function warmUp({ out, until, rounds, seed }: Options): Promise<boolean> {
   );
   for (let round = 1; round <= rounds; round++) {
     const { template, tokenizer } = templateOf(model);
-    const rows = draw(seed, `round ${round}`, EXERCISES_PER_ROUND).map((exercise, n) =>
+    const { exercises, learningRate } = round === 1 ? FIRST_ROUND : NEXT_ROUNDS;
+    const rows = draw(seed, `round ${round}`, exercises).map((exercise, n) =>
       warmUpRow(exercise, n, template, tokenizer),
     );
     const batch = join(work, "batch.arrow");
@@ -101,7 +104,7 @@ async function warmUp({ out, until, rounds, seed }: Options): Promise<boolean> {
         "--rows-per-step",
         "32",
         "--learning-rate",
-        "3e-3",
+        learningRate,
         "--pack-tokens",
         "4096",
         "--seed",

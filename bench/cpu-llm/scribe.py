@@ -3,7 +3,7 @@
     python scribe.py OUT SEED < texts
 
 Each line of standard input is a JSON string, a whole conversation as the chat template renders it; the tokenizer's merges are learnt from them. A
-word is one token wherever it stands, so that copying one is one attention step. The folder is in Hugging Face's layout, and any server loads it.
+word is one token with the space before it, so that the word after it follows from it alone wherever both stand. The folder is in Hugging Face's layout, and any server loads it.
 """
 
 import json
@@ -32,14 +32,14 @@ CHAT_TEMPLATE = """\
 {%- if add_generation_prompt -%}<|assistant|>{%- endif -%}
 """
 
-# Attention kernels of inference servers are made for heads of 64.
-HEAD = 64
+# The smallest that vLLM's attention on CPUs is made for.
+HEAD = 32
 
 
 def tokenizer_of(texts: list[str]) -> Tokenizer:
-    """Byte-level BPE within words, digits and single signs."""
+    """Byte-level BPE within words with the space before them, digits and single signs."""
     tokenizer = Tokenizer(models.BPE())
-    parts = pre_tokenizers.Split(Regex(r"[A-Za-z]+|[0-9]|[^A-Za-z0-9]"), "isolated")
+    parts = pre_tokenizers.Split(Regex(r" ?[A-Za-z]+|[0-9]|[^A-Za-z0-9]"), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([parts, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()

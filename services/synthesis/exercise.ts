@@ -9,15 +9,15 @@ import { functionKey, isHeldOut, mayChange } from "./split.ts";
 import { writeStatement } from "./statement.ts";
 import type { Brief, Candidate, TaskGenerator } from "./types.ts";
 
-/** Short, common and unlike each other. */
+/** Short, common and unlike each other; few, so that a small model sees each often. */
 export const EXERCISE_WORDS: readonly string[] =
-  "acorn amber apple arrow badge bagel basil beach berry birch bison blaze bloom brick brook brush cabin camel canoe cedar chair chalk cider cliff cloud clove coral crane creek crown daisy delta diner eagle earth ember fable fern field finch flame flute forge fruit ghost glass globe grape grass gravel hazel heron honey horse island ivory jewel kayak kite knoll ladder lake lemon lily linen lotus lunar maple marble meadow melon mint mirror moss mural north oasis ocean olive onion orbit otter paper peach pearl pebble piano pine plum pond prairie quartz quill rabbit raven reef ribbon river robin rocket rose saddle sage salt scarf shell silver spruce storm sugar tiger timber tulip turtle valley velvet violet walnut water willow winter zebra".split(
+  "acorn arrow basil birch bloom brush canoe chalk cloud crane daisy eagle fable finch forge glass grass heron island kayak ladder lily lunar meadow mirror north olive otter pearl pine prairie rabbit ribbon rocket sage shell storm timber valley walnut winter".split(
     " ",
   );
 
 export const EXERCISE_FOLDER = "notes";
 /** Words of a file at most: more of them are harder to copy. */
-const MAX_WORDS = 4;
+const MAX_WORDS = 3;
 
 /** Share of all files, by hash, that a model is warmed up on; no task is ever one of them. */
 const WARM_UP_SHARE = 0.3;
@@ -60,7 +60,8 @@ export function exercisePath({ name }: Exercise): string {
 function textOf(exercise: Exercise): AuthoredText {
   return {
     title: `Write ${exercisePath(exercise)}`,
-    body: `It must hold: ${exercise.words.join(" ")}`,
+    // In quotes, as its call has it: copying is then to go on as the quoted text does.
+    body: `Its content: "${exercise.words.join(" ")}"`,
     contract: "",
   };
 }

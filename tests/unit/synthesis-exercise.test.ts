@@ -64,7 +64,7 @@ describe("exercises", () => {
         } as unknown as Task;
         const statement = writeStatement(task, 0);
         expect(statement.text).toContain(`${gold.path}\n`);
-        expect(statement.text).toContain(`: ${words}\n`);
+        expect(statement.text).toContain(`: "${words}"\n`);
         expect(findLeaks(task, statement, ROOT)).toEqual([]);
         expect(isHeldOut(candidate.functions[0]!, 0.3)).toBe(false);
       }),
@@ -88,7 +88,7 @@ describe("exercises", () => {
     const exercise = { name: "acorn", words: ["sage", "salt"] };
     expect(exercisePath(exercise)).toBe("notes/acorn.txt");
     expect(exerciseStatement(exercise)).toBe(
-      "Write notes/acorn.txt\n\nIt must hold: sage salt\n\nPlease implement it. Everything else must keep working.\n",
+      'Write notes/acorn.txt\n\nIts content: "sage salt"\n\nPlease implement it. Everything else must keep working.\n',
     );
   });
 });
