@@ -1,6 +1,7 @@
 /** What the GPU check is asked for, and the plan that follows. Pure. */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { packageRoot } from "../stack/paths.ts";
 
 export interface CheckOptions {
   /** Model folder in Hugging Face's layout. */
@@ -13,6 +14,9 @@ export interface CheckOptions {
   readonly cpu: boolean;
   readonly dryRun: boolean;
 }
+
+/** Folder of the package tadpole_torch. */
+export const PACKAGE = join(packageRoot, "services/trainers/torch");
 
 /** Mean and greatest difference of log p between engine and trainer, in nats: kernels differ, weights must not. */
 export const BOUNDS = {
