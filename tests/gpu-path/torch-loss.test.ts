@@ -47,7 +47,7 @@ const draft = fc
       trainable: fc.boolean(),
       shift: fc.oneof(fc.constant(0), between(-0.6, 0.6), between(-4, 4)),
     }),
-    { minLength: 2, maxLength: 24 },
+    { minLength: 6, maxLength: 24 },
   )
   .chain((tokens) =>
     fc.record({
@@ -71,7 +71,7 @@ const settings = fc.record({
   ratioHigh: between(1.1, 5),
 }) satisfies fc.Arbitrary<LossSettings>;
 
-const batches = fc.record({ drafts: fc.array(draft, { minLength: 1, maxLength: 5 }), settings });
+const batches = fc.record({ drafts: fc.array(draft, { minLength: 2, maxLength: 5 }), settings });
 
 function rowsOf(drafts: readonly Draft[], logProb: () => number): BatchRow[] {
   return drafts.map(({ tokens, advantage }, i) => ({

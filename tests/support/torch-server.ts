@@ -13,7 +13,7 @@ export interface TorchServer {
   readonly folder: string;
   readonly session: SessionFile;
   running(): boolean;
-  /** Processes that it has started. */
+  /** Processes that it has started and that are not dead; once it has ended, of those that ran when this was last asked. */
   descendants(): readonly number[];
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Its exit code; null where a signal ended it. */
@@ -52,20 +52,20 @@ export async function startTorch(folder: string): Promise<TorchServer> {
     await sleep(20);
   }
   const pid = child.pid!;
+  const running = () => child.exitCode === null && child.signalCode === null;
+  let known: number[] = [];
+  const descendants = () => {
+    if (running()) known = childrenOf(pid);
+    return known.filter(isAlive);
+  };
   return {
     folder,
     session: JSON.parse(readFileSync(file, "utf8")) as SessionFile,
-    running: () => child.exitCode === null && child.signalCode === null,
-    descendants: (() => {
-      let known: number[] = [];
-      return () => {
-        if (child.exitCode === null && child.signalCode === null) known = childrenOf(pid);
-        return known.filter(isAlive);
-      };
-    })(),
+    running,
+    descendants,
     ended,
     async kill(signal) {
-      this.descendants();
+      descendants();
       child.kill(signal);
       await ended;
     },
