@@ -165,6 +165,15 @@ describe("rollout", () => {
     await expect(refused).rejects.toMatchObject({ type: "BadInput", nonRetryable: true });
   });
 
+  it("publishes nothing to engines, which may serve a newer version by now", async () => {
+    const before = bench.published.length;
+    policy(script, { at: 0, error: new PolicyError("not-served", "it serves another one") });
+    const given = group({ key: "rollout/moved-on" });
+    const onEngines = { ...given, policyServer: { ...given.policyServer, kind: "vllm" as const } };
+    await expect(roll(onEngines, 0)).rejects.toMatchObject({ type: "Infrastructure" });
+    expect(bench.published.slice(before)).toEqual([]);
+  });
+
   it("shows the agent the broken tree without the hidden tests and without the answer", async () => {
     const environment = await services.environments.byKey(task.environment);
     const files = await environmentFiles(environment);
