@@ -28,7 +28,7 @@ async function open(
   const states = new Map<string, EngineState>();
   const queued: number[] = [];
   const fleet = createFleet(
-    fakes.map(({ url }) => createVllmEngine({ url, timeoutSeconds: 2, questionSeconds: 2 })),
+    fakes.map(({ url }) => createVllmEngine({ url, timeoutSeconds: 60, questionSeconds: 60 })),
     {
       turnsInFlight: 64,
       onPublish: "finish",
