@@ -133,7 +133,9 @@ describe("commands", () => {
 it("npm scripts that the README and CONTRIBUTING name exist", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
   const named = ["README.md", "CONTRIBUTING.md"].flatMap((page) =>
-    [...read(page).matchAll(/\bnpm (?:run ([a-z]+)|(start|test))\b/g)].map((match) => match[1] ?? match[2]!),
+    [...read(page).matchAll(/\bnpm (?:run ([a-z]+(?:[:-][a-z]+)*)|(start|test))\b/g)].map(
+      (match) => match[1] ?? match[2]!,
+    ),
   );
   expect(named).toContain("start");
   expect(named.filter((script) => !(script in scripts))).toEqual([]);

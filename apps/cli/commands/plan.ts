@@ -89,11 +89,11 @@ function time(seconds: number): string {
 
 export function planLines({ iterations, total, ...plan }: ExperimentPlan, speeds: PlanSpeeds): string[] {
   const rows = [
-    ...iterations.map((one) => ({ name: String(one.iteration), ...one })),
-    { name: "all", ...total },
+    ...iterations.map((one) => ({ label: String(one.iteration), ...one })),
+    { label: "all", ...total },
   ];
   const table = formatTable(rows, [
-    { title: "iteration", value: ({ name }) => name },
+    { title: "iteration", value: ({ label }) => label },
     { title: "updates", align: "right", value: ({ updates }) => count(updates) },
     { title: "trajectories", align: "right", value: ({ trajectories }) => count(trajectories) },
     {
