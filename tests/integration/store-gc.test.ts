@@ -9,8 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { ArtifactRef } from "../../core/artifact.ts";
-import { comparedRecord, digestOf } from "../../services/store/digest.ts";
 import { folderInventory } from "../../services/store/artifact-folder.ts";
+import { comparedRecord, digestOf } from "../../services/store/digest.ts";
 import { collectGarbage, type GcOptions, type GcReport } from "../../services/store/gc.ts";
 import { JSON_COLUMNS, OWNER } from "../../services/store/gc-names.ts";
 import {
@@ -146,6 +146,8 @@ describe("what rows name", () => {
     await sql`insert into spend (key, experiment, phase, model, reserved) values ('demo/a', 'demo', 'refine', 'm', '{}')`.execute(
       db,
     );
+    await sql`insert into engine_versions (url, state, target, asked, keeper, server)
+      values ('http://engine', 'out', 'vllm-x', 1, 'host:/data', '{}')`.execute(db);
     const refs = new Map<string, ArtifactRef>();
     const set = async (name: string, value: unknown) => {
       const [table, column] = name.split(".") as [string, string];
