@@ -272,6 +272,18 @@ describe("publication over four engines", () => {
     expect(publication.engines[0]).toMatchObject({ status: "out" });
   });
 
+  it.each(["vllm", "sglang"] as const)(
+    "%s: an engine that was left while it loads says to serve neither version",
+    async (kind) => {
+      const { old, next, drivers, engines } = await fleetOf(kind);
+      fakes[1]!.faults.set("load", 500);
+      await expect(drivers[1]!.load(next, join(root, next))).rejects.toMatchObject({ kind: "unreachable" });
+      expect(await drivers[1]!.version()).toBe(`loading:${next}`);
+      for (const policy of [old, next])
+        await expect(engines[1]!.complete(turnOf(policy))).rejects.toMatchObject({ kind: "not-served" });
+    },
+  );
+
   it("refuses engines without the routes, saying what they need", async () => {
     fakes = [await startFakeEngine({ kind: "vllm", devMode: false })];
     const driver = createDriver("vllm", { url: fakes[0]!.url, apiKeyEnv: null, onPublish: "finish" });
