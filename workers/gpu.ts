@@ -4,6 +4,7 @@ import type { GpuServices } from "../activities/services.ts";
 import { packCheckpoint } from "../services/checkpoints/index.ts";
 import { pretrainingSources } from "../services/environments/index.ts";
 import {
+  checkModelFolder,
   encodeCheckpoint,
   encodeStandIn,
   freshCheckpoint,
@@ -28,7 +29,11 @@ function embedded(): OpenTrainer {
 }
 
 const startCheckpoint: GpuServices["startCheckpoint"] = async ({ seed, passRates, model }) => {
-  if (model !== null) return packCheckpoint(artifacts, { model, optimizer: null, step: 0 });
+  if (model !== null) {
+    const start = await packCheckpoint(artifacts, { model, optimizer: null, step: 0 });
+    await checkModelFolder(model);
+    return start;
+  }
   const start =
     passRates === null
       ? encodeCheckpoint(

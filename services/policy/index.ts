@@ -4,6 +4,7 @@ export type { Engine } from "./engine.ts";
 export { createEngineClient, createEngineFleet } from "./engine-fleet.ts";
 export { createDriver, type DriverLimits, type EngineDriver } from "./engines/index.ts";
 export type { FleetWatch } from "./fleet.ts";
+export { checkModelFolder } from "./model/folder.ts";
 export { createTemplateSource } from "./model/of-checkpoint.ts";
 export { createModelTemplate } from "./model/template.ts";
 export {

@@ -1,6 +1,6 @@
 /** What is asked of engines and model folders before anything is sampled. */
 import { createHash } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -9,6 +9,7 @@ import { canonicalJson } from "../../core/canonical.ts";
 import type { ExperimentSettings } from "../../core/experiment.ts";
 import type { PolicyRef } from "../../core/policy.ts";
 import type { ModelFiles } from "../../services/policy/model/files.ts";
+import { checkModelFolder } from "../../services/policy/model/folder.ts";
 import { createTemplateSource } from "../../services/policy/model/of-checkpoint.ts";
 import { type ArtifactStore, createLocalArtifacts } from "../../services/store/index.ts";
 import { type FakeEngine, type FakeEngineOptions, startFakeEngine } from "../support/fake-engines/index.ts";
@@ -68,6 +69,25 @@ describe("an experiment on engines", () => {
     const settings = await settingsOf({}, {});
     await engines[1]!.die();
     expect((await refused(settings)).message).toMatch(new RegExp(`${engines[1]!.url}\\S*: .*ECONNREFUSED`));
+  });
+});
+
+describe("a model folder", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "model-"));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it("must hold what prompts are made of", async () => {
+    const names = Object.entries(chatmlModel("qwen"));
+    for (const [name, text] of names) await writeFile(join(folder, name), text);
+    await expect(checkModelFolder(folder)).resolves.toBeUndefined();
+    await rm(join(folder, "chat_template.jinja"));
+    await expect(checkModelFolder(folder)).rejects.toMatchObject({
+      kind: "capability",
+      message: expect.stringContaining(`model ${folder}: chat_template.jinja: it is not there`),
+    });
   });
 });
 
