@@ -79,6 +79,13 @@ function checkEngines({ policy, trainer, climb }: ExperimentSettings): Inconsist
       path: ["trainer", "kind"],
       expected: `${onEngines ? "torch or slime" : "nano"} where policy.kind is ${policy.kind}`,
     });
+  // Groups of an older version would be in progress while its engines are given the next one.
+  const oneVersionEach = onEngines && policy.engines?.onPublish === "finish" && climb.pace?.kind !== "async";
+  if (oneVersionEach && climb.maxLag > 0)
+    found.push({
+      path: ["climb", "maxLag"],
+      expected: "0 where climb.pace.kind is exact and policy.engines.onPublish is finish",
+    });
   if (climb.pace?.kind === "async" && climb.pace.trajectories < climb.groupSize)
     found.push({
       path: ["climb", "pace", "trajectories"],

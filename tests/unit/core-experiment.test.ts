@@ -77,6 +77,20 @@ describe("defaults", () => {
     });
   });
 
+  it("have no lag at an exact pace where engines finish turns on the old weights", () => {
+    const read =
+      (...sets: string[]) =>
+      () =>
+        applyOverrides(parseExperimentFile(fileText("frognano.yaml"), "frognano.yaml"), [
+          "climb.pace.kind=exact",
+          "policy.engines.onPublish=finish",
+          ...sets,
+        ]);
+    expect(read()).toThrow(/climb\.maxLag: expected 0 where climb\.pace\.kind is exact/);
+    expect(read("climb.maxLag=0")).not.toThrow();
+    expect(read("policy.engines.onPublish=continue")).not.toThrow();
+  });
+
   it("are plain data: settings read from their own JSON are the same", () => {
     for (const name of ["quickstart.yaml", "frognano.yaml"]) {
       const settings = parseExperimentFile(fileText(name), name);
