@@ -115,11 +115,15 @@ async function startServer(options: CheckOptions, log: string): Promise<ChildPro
     if (up) return server;
     if (ended !== null || performance.now() > deadline) {
       stop(server);
-      const last = readFileSync(log, "utf8").trim().split("\n").slice(-8).join("\n");
+      const last = lastLines(log);
       throw new CheckError("failed", `vllm does not serve (${ended ?? `not within ${seconds} s`}):\n${last}`);
     }
     await sleep(1000);
   }
+}
+
+function lastLines(log: string): string {
+  return readFileSync(log, "utf8").trim().split("\n").slice(-20).join("\n");
 }
 
 function stop({ pid }: ChildProcess): void {
@@ -268,6 +272,10 @@ async function checkIn(folder: string, options: CheckOptions): Promise<boolean> 
       await publish(versionName(update + 1), model);
     }
     return good;
+  } catch (error) {
+    if (error instanceof CheckError) throw error;
+    const { message } = error as Error;
+    throw new CheckError("failed", `${message}\nvllm's last lines:\n${lastLines(log)}`, { cause: error });
   } finally {
     stop(server);
   }
