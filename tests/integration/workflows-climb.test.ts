@@ -138,6 +138,30 @@ describe("climb", () => {
     },
   );
 
+  it("publishes to engines, which have one version at a time, once all that is in progress has ended", async () => {
+    let flying = 0;
+    const met: number[] = [];
+    const recorder = new Recorder({
+      rollout: async ({ group, member }) => {
+        flying++;
+        await new Promise((resolve) => setTimeout(resolve, 50 + member * 50));
+        flying--;
+        return { key: `${group.key}/${member}`, exit: "agent", turns: 2, generatedTokens: 9 };
+      },
+      publish: () => void met.push(flying),
+    });
+    const settings = lagged(3, 1);
+    const engines = {
+      ...{ urls: ["http://127.0.0.1:1"], weightsFolder: null, calls: "generic" },
+      ...{ turnsInFlight: 8, pausedShare: 0.5, onPublish: "finish" },
+    } as const;
+    const policy = { ...settings.policy, kind: "vllm", model: "/models/tiny", engines } as const;
+    await climb("engines", { ...settings, policy }, recorder);
+    // The start policy too: whoever begins to sample by a policy publishes it.
+    expect(met).toEqual([0, 0, 0, 0]);
+    expect(recorder.inputs("publish").map(({ policy }) => policy.id)).toEqual(versionsOf(3));
+  });
+
   it("takes the probes as groups of update 1 alone", async () => {
     const recorder = new Recorder();
     const pool = tasks(2).map((task, i) => ({ ...task, probeGroup: i === 0 ? "probe-0" : null }));
