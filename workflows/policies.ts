@@ -5,8 +5,14 @@ import { isEngineKind, type PolicyRef } from "../core/policy.ts";
 import { records, trainersOn } from "./config.ts";
 import { trainerQueue } from "./queues.ts";
 
-export function trainerOf(settings: ExperimentSettings): GpuActivities {
-  return trainersOn(trainerQueue(settings.trainer));
+export function trainerOf({ policy, trainer }: ExperimentSettings): GpuActivities {
+  const activities = trainersOn(trainerQueue(trainer));
+  if (!isEngineKind(policy.kind)) return activities;
+  return {
+    startPolicy: (input) => activities.startPolicy(input),
+    publish: (input) => activities.publish(input),
+    update: (input) => activities.update({ ...input, trainer }),
+  };
 }
 
 /** Returns once the policy is served. Engines are beside their trainer, since they read the files that it writes. */
