@@ -152,8 +152,12 @@ describe("climb", () => {
     });
     const settings = lagged(3, 1);
     const engines = {
-      ...{ urls: ["http://127.0.0.1:1"], weightsFolder: null, calls: "generic" },
-      ...{ turnsInFlight: 8, pausedShare: 0.5, onPublish: "finish" },
+      urls: ["http://127.0.0.1:1"],
+      weightsFolder: null,
+      calls: "generic",
+      turnsInFlight: 8,
+      pausedShare: 0.5,
+      onPublish: "finish",
     } as const;
     const policy = { ...settings.policy, kind: "vllm", model: "/models/tiny", engines } as const;
     await climb("engines", { ...settings, policy }, recorder);

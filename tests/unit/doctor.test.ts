@@ -33,6 +33,7 @@ function settings(urls: readonly string[], apiKeyEnv: string | null = null): Exp
     JSON.stringify({
       policy: { kind: "vllm", model: "/models/m", apiKeyEnv, engines: { urls } },
       trainer: { kind: "torch", size: "4b" },
+      climb: { maxLag: 0 },
       environments: { train: ["minimist"] },
       selection: { set: { environments: ["minimist"], tasks: 1 } },
       evaluation: { sets: { held: { environments: ["minimist"], tasks: 1 } } },
