@@ -72,7 +72,12 @@ export async function runPublication(input: RunInput): Promise<RunOutput> {
   const take = async (next: Advanced): Promise<void> => {
     at = next;
     await onChange(at.publication);
-    for (const order of at.orders) open.set(order.url, carryOut(order));
+    // One after the other: an engine that goes back is retired first, which would else name it out in the midst of that.
+    for (const order of at.orders)
+      open.set(
+        order.url,
+        Promise.resolve(open.get(order.url)).then(() => carryOut(order)),
+      );
   };
   await take(at);
   for (;;) {

@@ -130,7 +130,8 @@ describe("climbAsync", () => {
     expect(used).not.toContain("1/0");
     expect(used).toContain("1/0-1");
     const anew = recorder.groups().get("slow/it/1/try/1/climb/1/0-1")!;
-    expect(anew).toMatchObject({ taskId: recorder.inputs("rollout")[0]!.group.taskId, seed: anew.seed });
+    const old = recorder.inputs("rollout").find(({ group }) => group.key === "slow/it/1/try/1/climb/1/0")!;
+    expect(anew).toMatchObject({ taskId: old.group.taskId, seed: anew.seed });
     expect(anew.randomKeys).toEqual([1, "climb", 1, 0, 1]);
     const left = recorder.inputs("assemble").map(({ pace }) => pace!.left);
     expect(left.filter(({ refreshed }) => refreshed["too-slow"] === 1)).toHaveLength(1);
