@@ -101,7 +101,10 @@ export async function connectTo({ socket, token }: SessionFile) {
   let number = 0;
   const asked = new Map<number, { events: TrainerEvent[]; end: (events: TrainerEvent[]) => void }>();
   const waiting: { name: string; resolve: () => void }[] = [];
-  createInterface({ input: stream }).on("line", (line) => {
+  const lines = createInterface({ input: stream });
+  // It passes on what the stream fails by.
+  lines.on("error", () => {});
+  lines.on("line", (line) => {
     const event = JSON.parse(line) as TrainerEvent;
     const request = asked.get(event.id);
     request?.events.push(event);

@@ -29,10 +29,13 @@ export function connectTrainer({ socket, token }: SessionFile): Promise<TrainerC
 function speaking(stream: Socket, token: string): TrainerConnection {
   const listeners = new Map<number, (event: TrainerEvent) => void>();
   let last = 0;
-  createInterface({ input: stream }).on("line", (line) => {
+  const lines = createInterface({ input: stream });
+  lines.on("line", (line) => {
     const event = parse(line);
     if (event !== null) listeners.get(event.id)?.(event);
   });
+  // It passes on what the stream fails by, which nobody needs to hear twice.
+  lines.on("error", () => undefined);
   return {
     send(request, on) {
       last += 1;

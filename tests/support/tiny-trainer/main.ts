@@ -138,7 +138,10 @@ function order(request: UpdateOrder, tell: Tell): void {
 
 function serve(socket: Socket): void {
   socket.on("error", () => {});
-  createInterface({ input: socket }).on("line", (line) => {
+  const lines = createInterface({ input: socket });
+  // It passes on what the socket fails by.
+  lines.on("error", () => {});
+  lines.on("line", (line) => {
     const request = JSON.parse(line) as TrainerRequest;
     if (request.token !== token) return socket.destroy();
     const tell: Tell = (event) => socket.write(`${JSON.stringify({ id: request.id, ...event })}\n`);
