@@ -45,7 +45,7 @@ async function python(
 ): Promise<void> {
   const child = spawn(lane.python, args, {
     stdio: ["pipe", "pipe", "inherit"],
-    env: { ...process.env, PYTHONPATH: lane.trainerPackage, PYTHONDONTWRITEBYTECODE: "1" },
+    env: { ...process.env, PYTHONPATH: lane.trainerPackage, PYTHONDONTWRITEBYTECODE: "" },
   });
   child.stdin.end(input);
   createInterface({ input: child.stdout }).on("line", line);

@@ -1,15 +1,12 @@
 /** The Python environment of the GPU path (`npm run gpu-path:install`), and a tiny real model made in it. */
 import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { packageRoot } from "../../infra/stack/paths.ts";
+import { lane } from "../../bench/cpu-llm/lane.ts";
 
-const folder = process.env.TADPOLE_GPU_PATH ?? join(homedir(), ".cache/tadpole/gpu-path");
-export const gpuPathPython = join(folder, "venv/bin/python");
-export const torchPackage = join(packageRoot, "services/trainers/torch");
+export const { python: gpuPathPython, trainerPackage: torchPackage } = lane;
 
 /** Nothing is asked of the network. */
 export const gpuPathEnv = {
@@ -22,8 +19,8 @@ export const gpuPathEnv = {
 
 /** Throws where it is not installed. */
 export async function gpuPath(): Promise<void> {
-  if (!existsSync(join(folder, "installed.json")))
-    throw new Error(`no environment in ${folder}: npm run gpu-path:install`);
+  if (!existsSync(join(lane.folder, "installed.json")))
+    throw new Error(`no environment in ${lane.folder}: npm run gpu-path:install`);
 }
 
 export interface PythonResult {
